@@ -1,0 +1,67 @@
+# Two commands matter: `make serve` and `make test`. Both install what they need first, into .venv.
+PYTHON ?= python3
+VENV ?= .venv
+# What to add to the command: make serve ARGS="--port 9000", make test ARGS="-k recall".
+ARGS ?=
+# Test processes at once; each starts its own servers.
+JOBS ?= 2
+BIN := $(VENV)/bin
+
+.PHONY: help serve test check bench bench-quality soak clients docs picture lock clean
+
+help:
+	@echo "make serve          install and serve on http://127.0.0.1:8888   (ARGS=\"--port 9000\")"
+	@echo "make test           install what tests need and run everything    (ARGS=\"-k recall\", JOBS=2)"
+	@echo "make check          linter, formatter and type checker only"
+	@echo "make bench          measure speed; make bench-quality measures how good recall is"
+	@echo "make soak           100 kill -9 cycles under load on both stores"
+	@echo "make clients        connect real MCP clients and print a table"
+	@echo "make docs           write docs/reference from the declarations; make picture draws the README's picture"
+	@echo "make lock           write the lock files                          (ARGS=--upgrade)"
+	@echo "make clean          remove .venv, .cache and whatever else was made here"
+
+serve: $(VENV)/.installed
+	@$(BIN)/keepsake serve $(ARGS) || test $$? -eq 130
+
+test: check
+	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+check: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m bench $(ARGS)
+
+bench-quality: $(VENV)/.installed-test
+	@test -e bench/quality.py || { echo "There is no bench/quality.py yet: the quality of recall is not measured here."; exit 1; }
+	$(BIN)/python -m bench.quality $(ARGS)
+
+soak: $(VENV)/.installed-test
+	@test -e bench/soak.py || { echo "There is no bench/soak.py yet."; exit 1; }
+	$(BIN)/python -m bench.soak $(ARGS)
+
+clients: $(VENV)/.installed-test
+	@test -e bench/clients.py || { echo "There is no bench/clients.py yet."; exit 1; }
+	$(BIN)/python -m bench.clients $(ARGS)
+
+docs: $(VENV)/.installed-test
+	$(BIN)/python -m keepsake.surfaces.docs docs/reference
+
+picture: $(VENV)/.installed-test
+	$(BIN)/python scripts/picture.py docs/images/first-success.svg
+
+lock:
+	scripts/lock $(ARGS)
+
+clean:
+	rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+
+$(VENV)/.installed: requirements.lock pyproject.toml scripts/install
+	@PYTHON=$(PYTHON) scripts/install $(VENV) requirements.lock
+	@touch $@
+
+$(VENV)/.installed-test: requirements-test.lock pyproject.toml scripts/install
+	@PYTHON=$(PYTHON) scripts/install $(VENV) requirements-test.lock
+	@touch $@

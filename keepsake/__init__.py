@@ -1,0 +1,3 @@
+"""Keepsake, the memory server for AI agents."""
+
+__version__ = "0.1.0"

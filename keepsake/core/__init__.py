@@ -1,0 +1,1 @@
+"""Words everyone shares: no input or output, no third party but pydantic."""

@@ -1,0 +1,31 @@
+"""Times as integer microseconds UTC, and their ISO 8601 text."""
+
+import time
+from datetime import UTC, datetime, timedelta
+
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def now() -> int:
+    """The present moment."""
+    return time.time_ns() // 1000
+
+
+def parse(text: str) -> int:
+    """Read ISO 8601; a time without a zone is UTC. Raises ValueError."""
+    moment = datetime.fromisoformat(text.strip())
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    try:
+        return (moment - _EPOCH) // timedelta(microseconds=1)
+    except OverflowError as error:
+        raise ValueError(f"{text} is out of range") from error
+
+
+def iso(moment: int) -> str:
+    """Write a time as ISO 8601 in UTC."""
+    return (_EPOCH + timedelta(microseconds=moment)).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,81 @@
+"""The shapes that operations take and give, whatever the surface."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from keepsake.core import clock, names
+from keepsake.core.text import Clean, cleaned
+
+FactType = Literal["world", "experience", "opinion"]
+Budget = Literal["low", "mid", "high"]
+
+
+class Given(BaseModel):
+    """What an operation is given; unknown arguments and wrong types are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Result(BaseModel):
+    """What an operation gives back."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+def _bank_name(name: str) -> str:
+    return names.bank(cleaned(name))
+
+
+def _moment(text: str) -> str:
+    try:
+        clock.parse(text)
+    except ValueError as error:
+        raise ValueError("must be an ISO 8601 time such as 2026-03-01T12:00:00Z") from error
+    return text
+
+
+BankName = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_bank_name)]
+Moment = Annotated[str, Field(max_length=64), AfterValidator(_moment)]
+Tag = Annotated[Clean, Field(min_length=1, max_length=200)]
+Tags = Annotated[list[Tag], Field(max_length=100)]
+
+
+class InBank(Given):
+    """An operation on one bank."""
+
+    bank: BankName | None = Field(None, description="Name of the bank; the request's own bank when left out.")
+
+
+class Memory(Result):
+    """One memory with where it came from."""
+
+    id: str = Field(description="Id of the memory.")
+    bank: str = Field(description="Name of its bank.")
+    text: str = Field(description="What is remembered.")
+    title: str = Field("", description="A short title, where there is one.")
+    kind: str = Field(description="note, fact, insight, observation, summary, decision, …")
+    type: FactType = Field(description="world, experience or opinion.")
+    category: str = Field(description="What the memory is about.")
+    tags: list[str] = Field(description="Its tags.")
+    metadata: dict[str, object] = Field(description="Key-value pairs given with it.")
+    document: str | None = Field(None, description="Id of the document it came from.")
+    happened_at: str | None = Field(None, description="When it happened, ISO 8601.")
+    learned_at: str = Field(description="When it was stored, ISO 8601.")
+    superseded_at: str | None = Field(None, description="When a newer memory took its place.")
+    superseded_by: str | None = Field(None, description="Id of the memory that took its place.")
+    author: str = Field(description="Who stored it.")
+    trust: str = Field(description="How far its source is trusted.")
+    proof: int = Field(description="How many times it was confirmed.")
+
+
+class Receipt(Result):
+    """Proof of a deletion: what went, when, by whom; never what it said."""
+
+    id: str = Field(description="Id of the receipt.")
+    at: str = Field(description="When, ISO 8601.")
+    principal: str = Field(description="Who asked for it.")
+    operation: str = Field(description="Which operation did it.")
+    memories: int = Field(description="How many memories were removed.")
+    documents: int = Field(0, description="How many documents were removed.")
+    digest: str = Field(description="Keyed digest of the removed ids.")
