@@ -1,0 +1,202 @@
+"""Every setting as one record: name, default, meaning, aliases. The reference page is made from these."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from keepsake.core import names
+from keepsake.core.errors import Misconfigured
+
+
+def data_home() -> Path:
+    """The folder that this system gives to a user's programs for their data."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "keepsake"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "keepsake"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "keepsake"
+
+
+def _flag(text: str) -> bool:
+    value = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    if text.lower() not in value:
+        raise ValueError("must be true or false")
+    return value[text.lower()]
+
+
+def _number(low: int, high: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise ValueError("must be a whole number") from None
+        if not low <= number <= high:
+            raise ValueError(f"must be between {low} and {high}")
+        return number
+
+    return read
+
+
+def folder(text: str) -> Path:
+    """A folder as a person writes it."""
+    try:
+        # A client's configuration file has no shell that would know what ~ is.
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise ValueError("names the home of a user that does not exist") from error
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in text.replace(",", " ").split() if word)
+
+
+def _one_of(*values: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in values:
+            raise ValueError(f"must be one of {', '.join(values)}")
+        return text
+
+    return read
+
+
+Read = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One thing that can be turned."""
+
+    name: str
+    default: object
+    meaning: str
+    read: Read = str
+    #: Names under which the seeds' systems know it.
+    aliases: tuple[str, ...] = ()
+    secret: bool = False
+
+    @property
+    def variable(self) -> str:
+        """Its environment variable."""
+        return f"KEEPSAKE_{self.name.upper()}"
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("host", "127.0.0.1", "Address that `keepsake serve` listens on."),
+    Setting("port", 8888, "Port that `keepsake serve` listens on.", _number(0, 65_535)),
+    Setting("data_dir", data_home(), "Folder of the SQLite database.", folder),
+    Setting("database_url", "", "PostgreSQL to use instead of SQLite (postgresql://…).", secret=True),
+    Setting("mcp_enabled", True, "Whether the MCP endpoints answer.", _flag, ("HINDSIGHT_API_MCP_ENABLED",)),
+    Setting("default_bank", "default", "Bank used when a request names none.", names.bank, ("HINDSIGHT_MCP_BANK_ID",)),
+    Setting(
+        "tenant_api_key",
+        "",
+        "A single key for everything: its holder is an owner who may also delete.",
+        str,
+        ("HINDSIGHT_API_TENANT_API_KEY",),
+        secret=True,
+    ),
+    Setting(
+        "tenant_extension",
+        "",
+        "Accepted for compatibility; only the ApiKeyTenantExtension exists here, and it needs `tenant_api_key`.",
+        str,
+        ("HINDSIGHT_API_TENANT_EXTENSION",),
+    ),
+    Setting(
+        "rate_limit",
+        60,
+        "Calls that a key may make in a minute.",
+        _number(1, 1_000_000),
+        ("MCP_RATE_LIMIT_PER_MINUTE",),
+    ),
+    Setting(
+        "session_ttl",
+        600,
+        "Seconds after which an idle MCP session ends.",
+        _number(1, 86_400),
+        ("XEROTIER_MCP_SESSION_TTL_SECONDS",),
+    ),
+    Setting("body_limit", 4 * 1024 * 1024, "Largest request body in bytes.", _number(1024, 1 << 30)),
+    Setting(
+        "allowed_hosts",
+        (),
+        "Names under which the server may be addressed besides loopback and the address it is bound to.",
+        _words,
+    ),
+    Setting("allowed_origins", (), "Web origins whose pages may call the server, such as https://app.example.", _words),
+    Setting("worker", True, "Whether this process also does background work.", _flag),
+    Setting("shutdown_seconds", 10, "How long open requests may take to end at shutdown.", _number(0, 600)),
+    Setting("log_level", "info", "Least level that is logged.", _one_of("debug", "info", "warning", "error")),
+    Setting(
+        "log_format", "auto", "`json`, `pretty`, or `auto`: pretty on a terminal.", _one_of("auto", "json", "pretty")
+    ),
+    Setting("url", "", "A running server that commands use instead of opening the store."),
+    Setting("api_key", "", "The key that commands and stdio use.", secret=True),
+)
+BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The effective values; read once and passed on."""
+
+    host: str
+    port: int
+    data_dir: Path
+    database_url: str
+    mcp_enabled: bool
+    default_bank: str
+    tenant_api_key: str
+    tenant_extension: str
+    rate_limit: int
+    session_ttl: int
+    body_limit: int
+    allowed_hosts: tuple[str, ...]
+    allowed_origins: tuple[str, ...]
+    worker: bool
+    shutdown_seconds: int
+    log_level: str
+    log_format: str
+    url: str
+    api_key: str
+    #: Where each value came from: `default`, `flag`, or the variable's name.
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+
+def load(environment: Mapping[str, str] | None = None, **flags: object) -> Settings:
+    """Read the settings: flags first, then our variables, then the seeds' names, then defaults."""
+    environment = os.environ if environment is None else environment
+    values: dict[str, object] = {}
+    origins: dict[str, str] = {}
+    for setting in SETTINGS:
+        given = flags.get(setting.name)
+        values[setting.name], origins[setting.name] = (
+            (given, "flag") if given is not None else _from_environment(setting, environment)
+        )
+    settings = Settings(**values, origins=origins)  # type: ignore[arg-type]  # each reader gives its field's type
+    _check(settings)
+    return settings
+
+
+def _from_environment(setting: Setting, environment: Mapping[str, str]) -> tuple[object, str]:
+    for variable in (setting.variable, *setting.aliases):
+        if environment.get(variable, "") == "":
+            continue
+        try:
+            return setting.read(environment[variable]), variable
+        except ValueError as error:
+            shown = "its value" if setting.secret else repr(environment[variable])
+            raise Misconfigured(f"{variable}: {shown} is not usable; it {error}.") from error
+    return setting.default, "default"
+
+
+def _check(settings: Settings) -> None:
+    if settings.tenant_extension and not settings.tenant_extension.endswith("ApiKeyTenantExtension"):
+        raise Misconfigured(
+            "HINDSIGHT_API_TENANT_EXTENSION: only …tenant:ApiKeyTenantExtension is supported. Unset it, and make keys"
+            " with `keepsake key create`."
+        )
+    if settings.tenant_extension and not settings.tenant_api_key:
+        raise Misconfigured("HINDSIGHT_API_TENANT_EXTENSION is set, so HINDSIGHT_API_TENANT_API_KEY must be too.")

@@ -1,0 +1,1 @@
+"""SQL; nothing above this folder knows which database runs."""

@@ -1,0 +1,104 @@
+"""Embedding models and the one vector that each memory has."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from keepsake.store.engine import Row, Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model whose vectors the store holds."""
+
+    id: int
+    name: str
+    dim: int
+    zero: float
+    one: float
+    state: str
+
+
+def _model(row: Row) -> Model:
+    return Model(row["model"], row["name"], row["dim"], row["zero"], row["one"], row["state"])
+
+
+async def models(tx: Tx) -> list[Model]:
+    """Every model known."""
+    return [_model(row) for row in await tx.all("SELECT model, name, dim, zero, one, state FROM embedding_models")]
+
+
+async def register(tx: Tx, model: Model) -> Model:
+    """Make a model known under the next free number, or return what is known of it."""
+    while True:
+        known = {row.name: row for row in await models(tx)}
+        if model.name in known:
+            return known[model.name]
+        # Another process may take the number or bring the model in the same moment: look again then.
+        await tx.run(
+            "INSERT INTO embedding_models (model, name, dim, zero, one, state)"
+            " VALUES (:model, :name, :dim, :zero, :one, :state) ON CONFLICT DO NOTHING",
+            model=max((row.id for row in known.values()), default=0) + 1,
+            name=model.name,
+            dim=model.dim,
+            zero=model.zero,
+            one=model.one,
+            state=model.state,
+        )
+
+
+async def held(tx: Tx, org: int, bank: int) -> list[Model]:
+    """The models under which a bank has vectors."""
+    # Not EXISTS: PostgreSQL would make a join of it and read every vector's row.
+    rows = await tx.all(
+        "SELECT e.model AS model, e.name AS name, e.dim AS dim, e.zero AS zero, e.one AS one, e.state AS state"
+        " FROM embedding_models e WHERE (SELECT v.model FROM vectors v"
+        " WHERE v.org = :org AND v.bank = :bank AND v.model = e.model LIMIT 1) IS NOT NULL",
+        org=org,
+        bank=bank,
+    )
+    return [_model(row) for row in rows]
+
+
+async def waiting(tx: Tx, org: int, bank: int) -> int:
+    """How many memories still have only the vector that was made at once."""
+    row = await tx.one(
+        "SELECT count(*) AS held FROM vectors v JOIN embedding_models e ON e.model = v.model"
+        " WHERE v.org = :org AND v.bank = :bank AND e.state = 'static'",
+        org=org,
+        bank=bank,
+    )
+    return int(row["held"]) if row else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A memory whose vector is to be made again."""
+
+    memory: int
+    text: str
+    text_hash: str
+
+
+async def due(tx: Tx, org: int, bank: int, model: int, limit: int) -> list[Due]:
+    """Memories that have no vector of this model yet, oldest first."""
+    rows = await tx.all(
+        "SELECT m.id AS id, m.title AS title, m.text AS text, v.text_hash AS text_hash FROM vectors v"
+        " JOIN memories m ON m.org = v.org AND m.bank = v.bank AND m.id = v.memory"
+        " WHERE v.org = :org AND v.bank = :bank AND v.model <> :model ORDER BY v.memory LIMIT :limit",
+        org=org,
+        bank=bank,
+        model=model,
+        limit=limit,
+    )
+    return [Due(row["id"], f"{row['title']}\n{row['text']}".strip(), row["text_hash"]) for row in rows]
+
+
+async def unchanged(tx: Tx, org: int, bank: int, memories: Sequence[int]) -> dict[int, str]:
+    """The text hash each memory's vector stands for now."""
+    rows = await tx.all(
+        "SELECT memory, text_hash FROM vectors WHERE org = :org AND bank = :bank AND memory = ANY_INT(:ids)",
+        org=org,
+        bank=bank,
+        ids=list(memories),
+    )
+    return {row["memory"]: row["text_hash"] for row in rows}

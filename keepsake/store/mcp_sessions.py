@@ -1,0 +1,50 @@
+"""MCP sessions, kept with the counters: shared by servers, never awaited for durability."""
+
+from dataclasses import dataclass
+
+from keepsake.store.engine import Tx
+from keepsake.store.store import HOLDER
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A session that some server minted."""
+
+    digest: str
+    dialect: str
+    principal: str
+    version: str
+
+
+async def put(tx: Tx, session: Known, now: int, expires_at: int) -> None:
+    """Write a session, or keep it alive; what has expired goes."""
+    await tx.run("DELETE FROM mcp_sessions WHERE expires_at < :now", now=now)
+    await tx.run(
+        "INSERT INTO mcp_sessions (digest, dialect, principal, version, bank, server, expires_at)"
+        " VALUES (:digest, :dialect, :principal, :version, '', :server, :expires_at)"
+        " ON CONFLICT (digest) DO UPDATE SET expires_at = excluded.expires_at",
+        digest=session.digest,
+        dialect=session.dialect,
+        principal=session.principal,
+        version=session.version,
+        server=HOLDER,
+        expires_at=expires_at,
+    )
+
+
+async def elsewhere(tx: Tx, digest: str, now: int, expires_at: int) -> Known | None:
+    """A living session of another server; looking at it keeps it alive."""
+    row = await tx.one(
+        "UPDATE mcp_sessions SET expires_at = :until WHERE digest = :digest AND expires_at >= :now"
+        " AND server <> :here RETURNING dialect, principal, version",
+        until=expires_at,
+        digest=digest,
+        now=now,
+        here=HOLDER,
+    )
+    return Known(digest, row["dialect"], row["principal"], row["version"]) if row else None
+
+
+async def delete(tx: Tx, digest: str) -> None:
+    """Forget a session on every server."""
+    await tx.run("DELETE FROM mcp_sessions WHERE digest = :digest", digest=digest)

@@ -1,0 +1,223 @@
+"""Memories: the rows themselves, their tags and links."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+from keepsake.store.engine import Row, Tx, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One memory as stored."""
+
+    org: int
+    bank: int
+    id: int
+    kind: str
+    fact_type: str
+    text: str
+    learned_at: int
+    author: str
+    text_hash: str
+    tokens: int
+    seq: int
+    subtype: str = ""
+    title: str = ""
+    slug: str = ""
+    category: str = "general"
+    parts: dict[str, object] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    happened_from: int | None = None
+    happened_to: int | None = None
+    superseded_at: int | None = None
+    superseded_by: int | None = None
+    parent: int | None = None
+    source: int | None = None
+    span: str = ""
+    trust: str = "agent"
+    state: str = "live"
+    pinned: int = 0
+    proof: int = 1
+
+
+_NAMES = tuple(Memory.__dataclass_fields__)
+_COLUMNS = ", ".join(f"m.{name}" for name in _NAMES)
+_JSON = ("parts", "tags", "metadata")
+#: Whether a memory held at a moment; `:at` may lie in the past.
+HELD = "m.learned_at <= :at AND (m.superseded_at IS NULL OR m.superseded_at > :at) AND m.state = 'live'"
+
+
+def _memory(row: Row) -> Memory:
+    values = {name: row[name] for name in _NAMES}
+    # Most memories have none of these, and parsing is half the cost of reading one.
+    values["parts"] = {} if row["parts"] == "{}" else json.loads(row["parts"])
+    values["metadata"] = {} if row["metadata"] == "{}" else json.loads(row["metadata"])
+    values["tags"] = () if row["tags"] == "[]" else tuple(json.loads(row["tags"]))
+    return Memory(**values)
+
+
+async def insert(tx: Tx, memory: Memory) -> None:
+    """Write a new memory and its tags."""
+    values: dict[str, Value] = asdict(memory)
+    values |= {name: json.dumps(getattr(memory, name), ensure_ascii=False) for name in _JSON}
+    await tx.run(
+        f"INSERT INTO memories ({', '.join(_NAMES)}) VALUES ({', '.join(':' + name for name in _NAMES)})", **values
+    )
+    if memory.tags:
+        await tx.many(
+            "INSERT INTO memory_tags (org, bank, tag, memory) VALUES (:org, :bank, :tag, :memory)"
+            " ON CONFLICT (org, bank, tag, memory) DO NOTHING",
+            [{"org": memory.org, "bank": memory.bank, "tag": tag, "memory": memory.id} for tag in memory.tags],
+        )
+
+
+async def fetched(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> dict[int, Memory]:
+    """Memories of a bank by id; unknown ids are left out."""
+    if not ids:
+        return {}
+    rows = await tx.all(
+        f"SELECT {_COLUMNS} FROM memories m WHERE m.org = :org AND m.bank = :bank AND m.id = ANY_INT(:ids)",
+        org=org,
+        bank=bank,
+        ids=list(ids),
+    )
+    return {row["id"]: _memory(row) for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which memories of a bank count."""
+
+    org: int
+    bank: int
+    at: int
+    types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    every_tag: bool = False
+    #: Part of the text, in lower case.
+    contains: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Nothing but the moment narrows."""
+        return not (self.types or self.tags or self.contains)
+
+
+def _where(given: Filter) -> tuple[str, dict[str, Value]]:
+    clauses = ["m.org = :org", "m.bank = :bank", HELD]
+    values: dict[str, Value] = {"org": given.org, "bank": given.bank, "at": given.at}
+    if given.types:
+        clauses.append("m.fact_type = ANY_TEXT(:types)")
+        values["types"] = list(given.types)
+    if given.tags:
+        tagged = "t.org = m.org AND t.bank = m.bank AND t.memory = m.id AND t.tag = ANY_TEXT(:tags)"
+        need = len(set(given.tags)) if given.every_tag else 1
+        clauses.append(f"(SELECT count(*) FROM memory_tags t WHERE {tagged}) >= {need}")
+        values["tags"] = list(given.tags)
+    if given.contains:
+        clauses.append("(lower(m.text) LIKE :part ESCAPE '!' OR lower(m.title) LIKE :part ESCAPE '!')")
+        escaped = given.contains.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
+        values["part"] = f"%{escaped}%"
+    return " AND ".join(clauses), values
+
+
+async def page(tx: Tx, given: Filter, limit: int, offset: int) -> tuple[list[Memory], int]:
+    """A page of memories, newest first, and how many there are in all."""
+    where, values = _where(given)
+    rows = await tx.all(
+        f"SELECT {_COLUMNS} FROM memories m WHERE {where} ORDER BY m.learned_at DESC, m.id DESC"
+        " LIMIT :limit OFFSET :offset",
+        limit=limit,
+        offset=offset,
+        **values,
+    )
+    total = await tx.one(f"SELECT count(*) AS total FROM memories m WHERE {where}", **values)
+    return [_memory(row) for row in rows], int(total["total"]) if total else 0
+
+
+async def ids(tx: Tx, given: Filter) -> list[int]:
+    """The ids that pass a filter."""
+    where, values = _where(given)
+    return [row["id"] for row in await tx.all(f"SELECT m.id AS id FROM memories m WHERE {where}", **values)]
+
+
+async def of_source(tx: Tx, org: int, bank: int, source: int) -> list[int]:
+    """Every memory that came from a source, whatever its state."""
+    rows = await tx.all(
+        "SELECT id FROM memories WHERE org = :org AND bank = :bank AND source = :source",
+        org=org,
+        bank=bank,
+        source=source,
+    )
+    return [row["id"] for row in rows]
+
+
+async def of_types(tx: Tx, org: int, bank: int, types: Sequence[str]) -> list[int]:
+    """Every memory of the given fact types, whatever its state; no types means all."""
+    narrowed = "AND fact_type = ANY_TEXT(:types)" if types else ""
+    values: dict[str, Value] = {"types": list(types)} if types else {}
+    rows = await tx.all(
+        f"SELECT id FROM memories WHERE org = :org AND bank = :bank {narrowed}", org=org, bank=bank, **values
+    )
+    return [row["id"] for row in rows]
+
+
+async def supersede(tx: Tx, org: int, bank: int, ids: Sequence[int], by: int, at: int) -> None:
+    """Put memories out of the way; they stay findable as of their time."""
+    await tx.run(
+        "UPDATE memories SET superseded_at = :at, superseded_by = :by"
+        " WHERE org = :org AND bank = :bank AND id = ANY_INT(:ids) AND superseded_at IS NULL",
+        org=org,
+        bank=bank,
+        ids=list(ids),
+        by=by,
+        at=at,
+    )
+
+
+async def delete(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> None:
+    """Remove memories with their tags, links and vectors; the text index is told apart."""
+    values: dict[str, Value] = {"org": org, "bank": bank, "ids": list(ids)}
+    where = "org = :org AND bank = :bank AND"
+    await tx.run(f"DELETE FROM memory_tags WHERE {where} memory = ANY_INT(:ids)", **values)
+    await tx.run(f"DELETE FROM memory_links WHERE {where} origin = ANY_INT(:ids)", **values)
+    await tx.run(f"DELETE FROM memory_links WHERE {where} target = ANY_INT(:ids)", **values)
+    await tx.run(f"DELETE FROM vectors WHERE {where} memory = ANY_INT(:ids)", **values)
+    await tx.run(f"DELETE FROM memories WHERE {where} id = ANY_INT(:ids)", **values)
+
+
+async def counts(tx: Tx, org: int, bank: int, at: int) -> dict[str, int]:
+    """How many memories hold, by fact type."""
+    rows = await tx.all(
+        f"SELECT m.fact_type AS fact_type, count(*) AS held FROM memories m"
+        f" WHERE m.org = :org AND m.bank = :bank AND {HELD} GROUP BY m.fact_type",
+        org=org,
+        bank=bank,
+        at=at,
+    )
+    return {row["fact_type"]: int(row["held"]) for row in rows}
+
+
+async def links(tx: Tx, org: int, bank: int) -> dict[str, int]:
+    """How many links there are, by reason."""
+    rows = await tx.all(
+        "SELECT why, count(*) AS held FROM memory_links WHERE org = :org AND bank = :bank GROUP BY why",
+        org=org,
+        bank=bank,
+    )
+    return {row["why"]: int(row["held"]) for row in rows}
+
+
+async def tags(tx: Tx, org: int, bank: int, at: int) -> list[tuple[str, int]]:
+    """Every tag in use with how many memories carry it, most used first."""
+    rows = await tx.all(
+        "SELECT t.tag AS tag, count(*) AS used FROM memory_tags t"
+        " JOIN memories m ON m.org = t.org AND m.bank = t.bank AND m.id = t.memory"
+        f" WHERE t.org = :org AND t.bank = :bank AND {HELD} GROUP BY t.tag ORDER BY used DESC, t.tag",
+        org=org,
+        bank=bank,
+        at=at,
+    )
+    return [(row["tag"], int(row["used"])) for row in rows]

@@ -1,0 +1,157 @@
+"""What only PostgreSQL promises: walls between orgs inside the database, lost connections, large banks."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import asyncpg
+import numpy as np
+import pytest
+
+from keepsake.core.errors import Misconfigured, Unavailable
+from keepsake.store import postgres
+from keepsake.store.engine import Doc, Nearest, Tx, VectorRow, Wanted
+from keepsake.store.postgres import Postgres, connected
+from keepsake.store.store import Store
+
+if TYPE_CHECKING:
+    from conftest import Database
+
+pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("database", ["postgres"], indirect=True)]
+BANK = 42
+TERM = "INSERT INTO terms (org, bank, term, docs, total) VALUES (:org, 42, :term, 1, 0)"
+
+
+async def filled(store: Store, org: int) -> None:
+    async def body(tx: Tx) -> None:
+        await tx.run(TERM, org=org, term="apple")
+        await tx.index(Doc(org, org, BANK, ["abcdapple"]))
+        await tx.put_vector(VectorRow(org, BANK, org, 1, np.array([1, 0], np.float32)))
+
+    await store.write(org, body)
+
+
+async def test_another_org_sees_no_row_even_without_a_condition(store: Store) -> None:
+    await filled(store, 1)
+
+    async def body(tx: Tx) -> list[object]:
+        return [await tx.all(f"SELECT org FROM {table}") for table in ("terms", "search_docs", "vectors", "orgs")]
+
+    assert await store.read(1, body) == [[{"org": 1}]] * 4
+    assert await store.read(2, body) == [[]] * 4
+
+
+async def test_a_search_that_names_another_org_finds_nothing(store: Store) -> None:
+    await filled(store, 1)
+
+    assert await store.read(2, lambda tx: tx.search_text(Wanted(1, BANK, [["abcdapple"]], 5))) == []
+    assert await store.read(2, lambda tx: tx.search_vector(Nearest(1, BANK, 1, np.array([1, 0], np.float32)))) == []
+
+
+async def test_a_row_of_another_org_cannot_be_written(store: Store) -> None:
+    await filled(store, 1)
+
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await store.write(2, lambda tx: tx.run(TERM, org=1, term="pear"))
+
+    assert await store.write(2, lambda tx: tx.run("UPDATE terms SET docs = 9")) == 0
+    assert await store.write(2, lambda tx: tx.run("DELETE FROM terms")) == 0
+
+
+FORBIDDEN = {
+    "a partition": lambda store: store.read(1, lambda tx: tx.all("SELECT org FROM terms_0")),
+    "the secrets": lambda store: store.read(1, lambda tx: tx.all("SELECT value FROM meta")),
+    "memories across orgs": lambda store: store.engine.claim(lambda tx: tx.all("SELECT id FROM memories")),
+    "the schema": lambda store: store.write(1, lambda tx: tx.run("DROP TABLE terms")),
+}
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+async def test_a_role_reaches_only_what_it_needs(store: Store, what: str) -> None:
+    asked: Callable[[Store], Awaitable[object]] = FORBIDDEN[what]
+
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await asked(store)
+
+
+async def test_every_table_with_an_org_has_a_policy(database: "Database") -> None:
+    connection = await asyncpg.connect(database.place)
+
+    open_tables = await connection.fetch(
+        "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'org'"
+        " WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND NOT c.relrowsecurity"
+    )
+    await connection.close()
+
+    assert open_tables == []
+
+
+async def test_counters_are_not_logged_and_everything_else_is(database: "Database") -> None:
+    connection = await asyncpg.connect(database.place)
+
+    rows = await connection.fetch("SELECT relname FROM pg_class WHERE relkind = 'r' AND relpersistence = 'u'")
+    await connection.close()
+
+    assert {row["relname"] for row in rows} == {"counters", "key_uses", "mcp_sessions"}
+
+
+async def test_a_lost_connection_is_told_and_the_next_call_works(store: Store, database: "Database") -> None:
+    other = await asyncpg.connect(database.place)
+
+    async def body(tx: Tx) -> None:
+        await tx.run(TERM, org=1, term="apple")
+        row = await tx.one("SELECT pg_backend_pid() AS pid")
+        await other.execute("SELECT pg_terminate_backend($1, 5000)", row["pid"] if row else 0)
+        await tx.run(TERM, org=1, term="pear")
+
+    with pytest.raises(Unavailable, match="Check that it runs"):
+        await store.write(1, body)
+    await other.close()
+
+    assert await store.read(1, lambda tx: tx.all("SELECT term FROM terms")) == []
+
+
+async def test_a_body_that_swallows_a_failed_statement_is_not_taken_for_done(store: Store) -> None:
+    async def body(tx: Tx) -> None:
+        await tx.run(TERM, org=1, term="apple")
+        try:
+            await tx.run(TERM, org=1, term="apple")
+        except asyncpg.UniqueViolationError:
+            return
+
+    with pytest.raises(RuntimeError, match="nothing was kept"):
+        await store.write(1, body)
+
+
+async def test_no_server_is_told_clearly(database: "Database") -> None:
+    with pytest.raises(Unavailable, match="cannot be reached"):
+        await connected("postgresql://postgres@/none?host=/nowhere")
+
+
+async def test_a_database_without_our_schema_is_refused(database: "Database", postgres_server: str) -> None:
+    with pytest.raises(Misconfigured, match="Migrate it first"):
+        await connected(postgres_server.format("postgres").replace("postgresql://", "postgres://"))
+
+
+async def test_a_large_bank_is_searched_by_signs_and_then_by_its_graph(store: Store) -> None:
+    await store.write(
+        1,
+        lambda tx: tx.run(
+            "INSERT INTO vectors (org, bank, memory, model, vec, text_hash, seq) SELECT 1, 42, n, 2, l2_normalize("
+            "ARRAY(SELECT sin(hashint4(n::int * 50 + k)) FROM generate_series(1, 32) k)::real[]::halfvec), '', 0"
+            " FROM generate_series(1, :many) n",
+            many=postgres.SMALL,
+        ),
+    )
+    row = await store.read(1, lambda tx: tx.one("SELECT vec FROM vectors WHERE memory = 77"))
+    nearest = Nearest(1, BANK, 2, np.frombuffer(row["vec"] if row else b"", np.float32), limit=50)
+
+    by_signs = await store.read(1, lambda tx: tx.search_vector(nearest))
+    assert isinstance(store.engine, Postgres)
+    await store.engine.index_model(2, 32)
+    await store.engine.index_model(2, 32)
+    by_graph = await store.read(1, lambda tx: tx.search_vector(nearest))
+
+    for found in (by_signs, by_graph):
+        assert [memory for memory, _ in found][:1] == [77]
+        assert [round(cosine, 2) for _, cosine in found][:1] == [1.0]
+        assert len(found) == 50
