@@ -1,0 +1,1 @@
+"""Services: what Keepsake computes with besides its store."""
