@@ -1,0 +1,1 @@
+"""A credential becomes a Principal; policy; knows no HTTP."""

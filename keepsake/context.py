@@ -1,0 +1,192 @@
+"""Ctx: who asks, the store, the services and the clock; frozen, and passed first everywhere."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from keepsake.core import clock
+from keepsake.core.errors import Misconfigured
+from keepsake.core.lazy import lazy
+from keepsake.core.principal import Principal
+from keepsake.services import embed
+from keepsake.settings import Settings
+from keepsake.store import audit, embeddings, migrate
+from keepsake.store.engine import Engine, Tx
+from keepsake.store.sqlite import UNUSABLE, Sqlite
+from keepsake.store.store import Store, opened
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from keepsake.store import migrate_postgres, postgres
+else:
+    postgres = lazy("keepsake.store.postgres")
+    migrate_postgres = lazy("keepsake.store.migrate_postgres")
+
+T = TypeVar("T")
+#: Characters that the quick model takes in a fraction of a millisecond.
+INLINE = 4_000
+Report = Callable[[float, float, str], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Embedding:
+    """The models of meaning, kept off the event loop, with the numbers the store knows them by."""
+
+    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "embedding"))
+    # Questions must not wait behind a batch from the background.
+    _background: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "sharpening"))
+    known: dict[str, embeddings.Model] = field(default_factory=dict)
+
+    async def static(self, texts: Sequence[str]) -> "npt.NDArray[np.float32]":
+        """Vectors that are made at once: a short text takes less time than asking a thread."""
+        if "static" in self.known and sum(map(len, texts)) < INLINE:
+            return embed.static().embed(texts)
+        return await self._run(lambda: embed.static().embed(texts))
+
+    async def sharp(self, texts: Sequence[str]) -> "npt.NDArray[np.float32]":
+        """Vectors that tell meanings apart better."""
+        return await self._run(lambda: embed.sharp().embed(texts))
+
+    async def sharpened(self, texts: Sequence[str]) -> "npt.NDArray[np.float32]":
+        """The same for the background, which never holds up a question."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._background, lambda: embed.sharp().embed(texts))
+
+    async def static_model(self, store: Store) -> embeddings.Model:
+        """What the store knows the quick model as."""
+        return await self._registered(store, embed.static, "static")
+
+    async def sharp_model(self, store: Store) -> embeddings.Model:
+        """What the store knows the better model as."""
+        return await self._registered(store, embed.sharp, "current")
+
+    async def _registered(self, store: Store, maker: Callable[[], embed.Embedder], state: str) -> embeddings.Model:
+        if state not in self.known:
+            made = await self._run(maker)
+            model = embeddings.Model(0, made.name, made.dim, made.zero, made.one, state)
+            self.known[state] = await store.engine.claim(lambda tx: embeddings.register(tx, model))
+        return self.known[state]
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def close(self) -> None:
+        """End the thread once its work is done."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        self._background.shutdown(wait=True, cancel_futures=True)
+
+
+async def _unreported(progress: float, total: float, message: str) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed(Generic[T]):
+    """What a change gives back, and what the audit log says of it."""
+
+    value: T
+    bank: int
+    targets: Sequence[int]
+    #: What was written, to be digested; never kept.
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """What lives as long as the process."""
+
+    settings: Settings
+    store: Store
+    embedding: Embedding = field(default_factory=Embedding)
+    now: Callable[[], int] = clock.now
+    #: Set when there is new work for the background.
+    work: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def ctx(self, principal: Principal, bank: str | None = None, report: Report = _unreported) -> "Ctx":
+        """The context of one request; `bank` is the one its path, header or flag names."""
+        return Ctx(self, principal, bank, secrets.token_hex(8), report)
+
+
+@dataclass(frozen=True, slots=True)
+class Ctx:
+    """One request."""
+
+    app: App
+    principal: Principal
+    #: The bank that the request itself names; it is made by its first write.
+    bank: str | None
+    request_id: str
+    report: Report
+    #: The operation that runs, set by dispatch.
+    operation: str = ""
+
+    @property
+    def store(self) -> Store:
+        """The store."""
+        return self.app.store
+
+    @property
+    def org(self) -> int:
+        """The org whose data this request sees."""
+        return self.principal.org
+
+    @property
+    def now(self) -> int:
+        """The present moment."""
+        return self.app.now()
+
+    def running(self, operation: str) -> "Ctx":
+        """The same request, inside an operation."""
+        return replace(self, operation=operation)
+
+    async def read(self, body: Callable[[Tx], Coroutine[Any, Any, T]]) -> T:
+        """Read on one snapshot."""
+        return await self.store.read(self.org, body)
+
+    async def change(self, body: Callable[[Tx], Coroutine[Any, Any, Changed[T]]]) -> T:
+        """Write, with the audit entry in the same transaction."""
+
+        async def audited(tx: Tx) -> T:
+            changed = await body(tx)
+            digest = self.store.digest(changed.content) if changed.content else ""
+            entry = audit.Entry(
+                self.org, changed.bank, self.now, self.principal.name, self.operation, changed.targets, digest
+            )
+            await audit.append(tx, entry)
+            return changed.value
+
+        value = await self.store.write(self.org, audited)
+        self.app.work.set()
+        return value
+
+
+@asynccontextmanager
+async def open(settings: Settings) -> AsyncIterator[App]:
+    """Open the store, bring its schema up to date and build the services."""
+    store = await opened(await _engine(settings))
+    app = App(settings, store)
+    try:
+        yield app
+    finally:
+        await asyncio.to_thread(app.embedding.close)
+        await store.close()
+
+
+async def _engine(settings: Settings) -> Engine:
+    if settings.database_url:
+        await migrate_postgres.postgres_database(settings.database_url)
+        return await postgres.connected(settings.database_url)
+    path = settings.data_dir / "keepsake.db"
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        await asyncio.to_thread(migrate.sqlite_file, path)
+        await asyncio.to_thread(migrate.counters_file, path.with_name("counters.db"))
+    except (OSError, *UNUSABLE) as error:
+        raise Misconfigured(f"Cannot use {path} ({error}). `keepsake doctor` tells how to mend it.") from error
+    return Sqlite(path)

@@ -1,0 +1,196 @@
+"""Banks: create, list, look at, change, delete."""
+
+from pydantic import Field
+
+from keepsake.auth import policy
+from keepsake.context import Changed, Ctx
+from keepsake.core import clock
+from keepsake.core.errors import Forbidden, NotFound
+from keepsake.core.models import BankName, Given, InBank, Receipt, Result
+from keepsake.core.operation import Effect, operation
+from keepsake.core.text import Clean
+from keepsake.ops import forgetting
+from keepsake.store import banks, embeddings, memories, sources
+from keepsake.store.engine import Tx
+
+Title = Clean
+
+
+class Bank(Result):
+    """A bank: a place for memories that belong together."""
+
+    name: str = Field(description="Its name.")
+    title: str = Field(description="A human-friendly name.")
+    mission: str = Field(description="Who the agent is and what it is trying to accomplish.")
+    disposition: dict[str, int] = Field(description="Skepticism, literalism and empathy, 1 to 5.")
+    created_at: str | None = Field(None, description="When it was made; absent for a bank that has no writes yet.")
+
+
+def shown(bank: banks.Bank) -> Bank:
+    """A bank as everyone sees it."""
+    return Bank(
+        name=bank.name,
+        title=bank.title or bank.name,
+        mission=bank.mission,
+        disposition=bank.disposition,
+        created_at=clock.iso(bank.created_at),
+    )
+
+
+def wanted(ctx: Ctx, named: str | None) -> tuple[str, bool]:
+    """Which bank is meant, and whether the request itself implies it."""
+    if named is not None:
+        return named, False
+    return ctx.bank or ctx.app.settings.default_bank, True
+
+
+async def found(tx: Tx, ctx: Ctx, named: str | None) -> banks.Bank | None:
+    """The bank to read; None when it is implied and has no writes yet."""
+    name, implied = wanted(ctx, named)
+    policy.check_bank(ctx.principal, name)
+    bank = await banks.named(tx, ctx.org, name)
+    if bank is None and not implied:
+        raise NotFound(f"No bank {name!r}. Use list_banks to see the banks, or create_bank to make it.")
+    return bank
+
+
+async def ensured(tx: Tx, ctx: Ctx, named: str | None) -> banks.Bank:
+    """The bank to write to; an implied one is made by its first write."""
+    bank = await found(tx, ctx, named)
+    if bank is not None:
+        return bank
+    name, _ = wanted(ctx, named)
+    if "bank:admin" not in ctx.principal.scopes:
+        raise Forbidden(f"the bank {name!r} does not exist and this credential may not create banks (bank:admin).")
+    made = await banks.create(tx, ctx.store, ctx.org, name) or await banks.named(tx, ctx.org, name)
+    if made is None:
+        raise NotFound(f"The bank {name!r} was deleted a moment ago. Try again.")
+    return made
+
+
+class ListBanks(Given):
+    """Nothing to say."""
+
+
+class Banks(Result):
+    """The banks that this principal may see."""
+
+    banks: list[Bank] = Field(description="By name.")
+
+
+@operation("bank.list", effect=Effect.READ, scope="memory:read")
+async def list_(ctx: Ctx, given: ListBanks) -> Banks:
+    """List the memory banks that you may see."""
+    rows = await ctx.read(lambda tx: banks.listed(tx, ctx.org))
+    return Banks(banks=[shown(bank) for bank in rows if ctx.principal.sees(bank.name)])
+
+
+class CreateBank(Given):
+    """A new bank."""
+
+    name: BankName = Field(description="The name for the new bank.")
+    title: Title = Field("", max_length=200, description="Human-friendly name for the bank.")
+    mission: Clean = Field("", max_length=10_000, description="Who the agent is and what it is trying to accomplish.")
+
+
+@operation("bank.create", effect=Effect.MUTATE, scope="bank:admin")
+async def create(ctx: Ctx, given: CreateBank) -> Bank:
+    """Create a memory bank; one that exists already is returned unchanged."""
+    policy.check_bank(ctx.principal, given.name)
+    if existing := await ctx.read(lambda tx: banks.named(tx, ctx.org, given.name)):
+        return shown(existing)
+
+    async def body(tx: Tx) -> Changed[banks.Bank]:
+        made = await banks.create(tx, ctx.store, ctx.org, given.name, given.title, given.mission)
+        bank = made or await ensured(tx, ctx, given.name)
+        return Changed(bank, bank.id, [bank.id], given.model_dump_json())
+
+    return shown(await ctx.change(body))
+
+
+@operation("bank.get", effect=Effect.READ, scope="memory:read")
+async def get(ctx: Ctx, given: InBank) -> Bank:
+    """Tell a bank's name, mission and disposition."""
+    bank = await ctx.read(lambda tx: found(tx, ctx, given.bank))
+    if bank is None:
+        name, _ = wanted(ctx, given.bank)
+        return Bank(name=name, title=name, mission="", disposition=dict(banks.DISPOSITION))
+    return shown(bank)
+
+
+class UpdateBank(InBank):
+    """What to change; what is left out stays."""
+
+    title: Title | None = Field(None, max_length=200, description="New human-friendly name for the bank.")
+    mission: Clean | None = Field(None, max_length=10_000, description="New mission of the bank.")
+
+
+@operation("bank.update", effect=Effect.MUTATE, scope="bank:admin")
+async def update(ctx: Ctx, given: UpdateBank) -> Bank:
+    """Change a bank's human-friendly name or mission."""
+
+    async def body(tx: Tx) -> Changed[banks.Bank]:
+        bank = await ensured(tx, ctx, given.bank)
+        title = bank.title if given.title is None else given.title
+        mission = bank.mission if given.mission is None else given.mission
+        await banks.update(tx, bank, title, mission)
+        changed = await banks.named(tx, ctx.org, bank.name)
+        return Changed(changed or bank, bank.id, [bank.id], given.model_dump_json())
+
+    return shown(await ctx.change(body))
+
+
+class Stats(Result):
+    """How much a bank holds, true at once."""
+
+    bank: str = Field(description="Name of the bank.")
+    memories: int = Field(description="Memories that hold now.")
+    by_type: dict[str, int] = Field(description="The same by fact type.")
+    documents: int = Field(description="Documents.")
+    links: int = Field(description="Links between memories.")
+    by_link: dict[str, int] = Field(description="The same by reason.")
+    tags: int = Field(description="Distinct tags.")
+    unsharpened: int = Field(description="Memories whose sharper vector is still to come from the background.")
+
+
+@operation("bank.stats", effect=Effect.READ, scope="memory:read")
+async def stats(ctx: Ctx, given: InBank) -> Stats:
+    """Count the memories, links, documents and tags of a bank."""
+    name, _ = wanted(ctx, given.bank)
+
+    async def body(tx: Tx) -> Stats:
+        bank = await found(tx, ctx, given.bank)
+        if bank is None:
+            return Stats(bank=name, memories=0, by_type={}, documents=0, links=0, by_link={}, tags=0, unsharpened=0)
+        by_type = await memories.counts(tx, ctx.org, bank.id, ctx.now)
+        by_link = await memories.links(tx, ctx.org, bank.id)
+        return Stats(
+            bank=bank.name,
+            memories=sum(by_type.values()),
+            by_type=by_type,
+            documents=await sources.count(tx, ctx.org, bank.id, "document"),
+            links=sum(by_link.values()),
+            by_link=by_link,
+            tags=len(await memories.tags(tx, ctx.org, bank.id, ctx.now)),
+            unsharpened=await embeddings.waiting(tx, ctx.org, bank.id),
+        )
+
+    return await ctx.read(body)
+
+
+@operation("bank.delete", effect=Effect.DESTRUCTIVE, scope="bank:admin memory:delete")
+async def delete(ctx: Ctx, given: InBank) -> Receipt:
+    """Permanently delete a bank and all its data; leaves a receipt."""
+
+    async def body(tx: Tx) -> Changed[Receipt]:
+        bank = await found(tx, ctx, given.bank)
+        if bank is None:
+            raise NotFound("The bank has no data yet, so there is nothing to delete.")
+        await banks.step(tx, ctx.org, bank.id)
+        documents = await sources.count(tx, ctx.org, bank.id, "document")
+        ids = await memories.of_types(tx, ctx.org, bank.id, ())
+        receipt = await forgetting.forget(tx, ctx, bank, ids, documents=documents)
+        await banks.delete(tx, ctx.org, bank.id)
+        return Changed(receipt, bank.id, [bank.id])
+
+    return await ctx.change(body)

@@ -1,0 +1,246 @@
+"""Memories: retain, recall, list, get, forget, clear."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from keepsake.context import Changed, Ctx
+from keepsake.core import clock, ids, models, text
+from keepsake.core.errors import NotFound
+from keepsake.core.models import Budget, FactType, InBank, Moment, Receipt, Result, Tags
+from keepsake.core.operation import Effect, operation
+from keepsake.core.text import Clean, CleanJson, Filled
+from keepsake.ops import banks as bank_ops
+from keepsake.ops import forgetting, retrieve, views
+from keepsake.store import banks, jobs, memories, search, sources, suppressions
+from keepsake.store.engine import Tx, VectorRow
+from keepsake.store.memories import Filter, Memory
+
+#: Longer texts are documents to be split by whoever has them.
+LONGEST = 1_000_000
+MemoryId = Clean
+
+
+class Retain(InBank):
+    """Something to remember."""
+
+    content: Filled = Field(max_length=LONGEST, description="The fact or memory to store.")
+    category: Clean = Field("general", max_length=200, description="Category for the memory.")
+    happened_at: Moment | None = Field(None, description="When the event occurred, ISO 8601.")
+    tags: Tags = Field(default_factory=list, description="Tags for organizing and filtering this memory.")
+    metadata: dict[Clean, CleanJson] = Field(
+        default_factory=dict, max_length=200, description="Key-value metadata to attach."
+    )
+    document: Clean | None = Field(
+        None, min_length=1, max_length=500, description="Document this belongs to; what it said before is replaced."
+    )
+
+
+class Retained(Result):
+    """What became of it."""
+
+    status: Literal["stored", "skipped"] = Field(description="skipped: the text was forgotten on request before.")
+    id: str | None = Field(None, description="Id of the memory; it can be found from now on.")
+    bank: str = Field(description="Name of the bank.")
+
+
+@operation("memory.retain", effect=Effect.MUTATE, scope="memory:write")
+async def retain(ctx: Ctx, given: Retain) -> Retained:
+    """Store information to long-term memory; it is durable and can be found as soon as this returns."""
+    model = await ctx.app.embedding.static_model(ctx.store)
+    vector = (await ctx.app.embedding.static([given.content]))[0]
+
+    async def body(tx: Tx) -> Changed[Retained]:
+        bank = await bank_ops.ensured(tx, ctx, given.bank)
+        seq = await banks.step(tx, ctx.org, bank.id)
+        hash = text.digest(given.content)
+        if await suppressions.has(tx, ctx.org, bank.id, ctx.store.digest(hash)):
+            return Changed(Retained(status="skipped", bank=bank.name), bank.id, [])
+        id = ctx.store.new_id()
+        source = await _documented(tx, ctx, bank, given, id) if given.document else None
+        memory = Memory(
+            org=ctx.org,
+            bank=bank.id,
+            id=id,
+            kind="note",
+            fact_type="world",
+            text=given.content,
+            learned_at=ctx.now,
+            author=ctx.principal.name,
+            text_hash=hash,
+            tokens=text.cost(given.content),
+            seq=seq,
+            category=given.category,
+            tags=tuple(dict.fromkeys(given.tags)),
+            metadata=given.metadata,
+            happened_from=clock.parse(given.happened_at) if given.happened_at else None,
+            source=source,
+            span=f"0:{len(given.content)}" if source else "",
+        )
+        await memories.insert(tx, memory)
+        await search.add(tx, ctx.org, bank.id, id, search.Fields(given.content))
+        await tx.put_vector(VectorRow(ctx.org, bank.id, id, model.id, vector, hash, seq))
+        await jobs.wanted(tx, ctx.store, ctx.org, bank.id, "embed", ctx.now)
+        return Changed(Retained(status="stored", id=str(id), bank=bank.name), bank.id, [id], given.content)
+
+    return await ctx.change(body)
+
+
+async def _documented(tx: Tx, ctx: Ctx, bank: banks.Bank, given: Retain, memory: int) -> int:
+    """Make the document's new revision and put what the old one said out of the way."""
+    old = await sources.current(tx, ctx.org, bank.id, "document", given.document or "")
+    id = ctx.store.new_id()
+    if old is not None:
+        await sources.replace(tx, old, id)
+        told = await memories.of_source(tx, ctx.org, bank.id, old.id)
+        await memories.supersede(tx, ctx.org, bank.id, told, memory, ctx.now)
+    await sources.insert(
+        tx,
+        sources.Source(
+            org=ctx.org,
+            bank=bank.id,
+            id=id,
+            kind="document",
+            key=given.document or "",
+            hash=text.digest(given.content),
+            text=given.content,
+            created_at=ctx.now,
+            revision=str(id),
+            meta=dict(given.metadata),
+        ),
+    )
+    return id
+
+
+class Recall(InBank):
+    """A question to the memories of a bank."""
+
+    query: Filled = Field(max_length=20_000, description="Natural language search query.")
+    max_tokens: int = Field(4096, ge=1, le=1_000_000, description="Maximum tokens of the whole result.")
+    budget: Budget = Field("high", description="How thoroughly to search.")
+    types: list[FactType] = Field(default_factory=list, description="Only these fact types; all when left out.")
+    tags: Tags = Field(default_factory=list, description="Only memories with these tags.")
+    tags_match: Literal["any", "all"] = Field("any", description="Whether one of the tags is enough.")
+    as_of: Moment | None = Field(None, description="Answer as the bank knew it at this time, ISO 8601.")
+
+
+class Hit(Result):
+    """A memory that answers."""
+
+    memory: models.Memory = Field(description="The memory.")
+    score: float = Field(description="How well it answers, 0 to 1.")
+    signals: dict[str, float] = Field(description="Each signal's part of the score.")
+
+
+class Recalled(Result):
+    """What was found, best first."""
+
+    hits: list[Hit] = Field(description="Best first; empty when nothing relevant is known.")
+    max_tokens: int = Field(description="The budget that the answer keeps to.")
+
+
+@operation("memory.recall", effect=Effect.READ, scope="memory:read")
+async def recall(ctx: Ctx, given: Recall) -> Recalled:
+    """Find the memories that best answer a question, best first; an empty list means nothing relevant is known."""
+    question = retrieve.Question(
+        query=given.query,
+        at=clock.parse(given.as_of) if given.as_of else ctx.now,
+        budget=given.budget,
+        types=tuple(given.types),
+        tags=tuple(given.tags),
+        every_tag=given.tags_match == "all",
+    )
+    hits = await retrieve.search_bank(ctx, given.bank, question)
+    found = [Hit.model_construct(memory=hit.memory, score=hit.score, signals=hit.signals) for hit in hits]
+    return Recalled.model_construct(hits=found, max_tokens=given.max_tokens)
+
+
+class ListMemories(InBank):
+    """Which page of which memories."""
+
+    type: FactType | None = Field(None, description="Only this fact type.")
+    contains: Clean | None = Field(None, max_length=1_000, description="Only memories whose text contains this.")
+    limit: int = Field(100, ge=1, le=1_000, description="Maximum number of results.")
+    offset: int = Field(0, ge=0, le=10_000_000, description="Number of results to skip.")
+
+
+class Memories(Result):
+    """A page of memories, newest first."""
+
+    memories: list[models.Memory] = Field(description="Newest first.")
+    total: int = Field(description="How many there are in all.")
+
+
+@operation("memory.list", effect=Effect.READ, scope="memory:read")
+async def list_(ctx: Ctx, given: ListMemories) -> Memories:
+    """Browse stored memories, newest first, with optional filtering and pagination."""
+
+    async def body(tx: Tx) -> Memories:
+        bank = await bank_ops.found(tx, ctx, given.bank)
+        if bank is None:
+            return Memories(memories=[], total=0)
+        types = (given.type,) if given.type else ()
+        wanted = Filter(ctx.org, bank.id, ctx.now, types=types, contains=given.contains or "")
+        rows, total = await memories.page(tx, wanted, given.limit, given.offset)
+        return Memories(memories=await views.described(tx, bank, rows), total=total)
+
+    return await ctx.read(body)
+
+
+class OneMemory(InBank):
+    """Which memory."""
+
+    id: MemoryId = Field(min_length=1, max_length=64, description="The id of the memory.")
+
+
+async def _one(tx: Tx, ctx: Ctx, given: OneMemory) -> tuple[banks.Bank, Memory]:
+    """The memory meant; another bank's is as unknown as none."""
+    bank = await bank_ops.found(tx, ctx, given.bank)
+    id = ids.parse(given.id)
+    rows = await memories.fetched(tx, ctx.org, bank.id, [id]) if bank and id else {}
+    if bank is None or id is None or id not in rows:
+        raise NotFound(f"No memory {given.id!r} in this bank. Use list_memories or recall to find its id.")
+    return bank, rows[id]
+
+
+@operation("memory.get", effect=Effect.READ, scope="memory:read")
+async def get(ctx: Ctx, given: OneMemory) -> models.Memory:
+    """Retrieve one memory by its id, with where it came from."""
+
+    async def body(tx: Tx) -> models.Memory:
+        bank, memory = await _one(tx, ctx, given)
+        return (await views.described(tx, bank, [memory]))[0]
+
+    return await ctx.read(body)
+
+
+@operation("memory.forget", effect=Effect.DESTRUCTIVE, scope="memory:delete")
+async def forget(ctx: Ctx, given: OneMemory) -> Receipt:
+    """Permanently delete one memory from text, index and vectors; leaves a receipt."""
+
+    async def body(tx: Tx) -> Changed[Receipt]:
+        bank, memory = await _one(tx, ctx, given)
+        await banks.step(tx, ctx.org, bank.id)
+        await forgetting.suppress(tx, ctx, bank, [memory.id])
+        return Changed(await forgetting.forget(tx, ctx, bank, [memory.id]), bank.id, [memory.id])
+
+    return await ctx.change(body)
+
+
+class Clear(InBank):
+    """What to clear."""
+
+    type: FactType | None = Field(None, description="Fact type to clear; all when left out.")
+
+
+@operation("memory.clear", effect=Effect.DESTRUCTIVE, scope="memory:delete")
+async def clear(ctx: Ctx, given: Clear) -> Receipt:
+    """Clear a bank's memories, all or of one fact type, without deleting the bank; leaves a receipt."""
+
+    async def body(tx: Tx) -> Changed[Receipt]:
+        bank = await bank_ops.ensured(tx, ctx, given.bank)
+        await banks.step(tx, ctx.org, bank.id)
+        found = await memories.of_types(tx, ctx.org, bank.id, [given.type] if given.type else [])
+        return Changed(await forgetting.forget(tx, ctx, bank, found), bank.id, found)
+
+    return await ctx.change(body)

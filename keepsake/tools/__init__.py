@@ -1,0 +1,1 @@
+"""Dialects: tables of tools and the wire models they need."""
