@@ -1,0 +1,104 @@
+"""`keepsake serve`, `worker` and `stdio`."""
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from keepsake import __version__, context, worker
+from keepsake.auth import verify
+from keepsake.context import App
+from keepsake.core.lazy import lazy
+from keepsake.settings import Settings
+from keepsake.surfaces import logs
+from keepsake.surfaces.cli import show
+from keepsake.surfaces.cli.config import place
+from keepsake.surfaces.cli.options import DatabaseUrl, DataDir, Json, effective
+
+if TYPE_CHECKING:
+    from keepsake.surfaces import bearer
+    from keepsake.surfaces import serve as http
+else:
+    bearer = lazy("keepsake.surfaces.bearer")
+    http = lazy("keepsake.surfaces.serve")
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65_535, metavar="PORT", help="Port to listen on.")] = None,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Serve MCP and REST over HTTP; background work is done inside."""
+    settings = effective(data_dir, database_url, host=host, port=port)
+    logs.send(settings)
+    signal.signal(signal.SIGTERM, _ended)
+    telling: set[asyncio.Task[None]] = set()
+
+    def announce(app: App, address: str) -> None:
+        telling.add(asyncio.get_running_loop().create_task(_announced(app, address, as_json)))
+
+    http.main(settings, announce)
+
+
+def _ended(signum: int, frame: object) -> NoReturn:
+    """A service manager asked for the end: close everything, and leave as from a success."""
+    raise SystemExit(0)
+
+
+async def _announced(app: App, address: str, as_json: bool) -> None:
+    """Say where it listens and how to connect."""
+    needs_key = await verify.credentials_exist(app.store, app.settings)
+    if as_json:
+        told = {"version": __version__, "url": address, "mcp": f"{address}/mcp", "needs_key": needs_key}
+        show.document({**told, "data": _data(app.settings)})
+    else:
+        for text in _welcome(app.settings, address, needs_key):
+            show.line(text)
+
+
+def _welcome(settings: Settings, address: str, needs_key: bool) -> list[str]:
+    reachable = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+    connect = f"claude mcp add --transport http keepsake {reachable}/mcp"
+    told = [
+        f"Keepsake {__version__} listens on {address}",
+        f"  data  {_data(settings)}",
+        f"  keys  {'needed by every request' if needs_key else 'none needed from this machine, until one is made'}",
+        "",
+    ]
+    if settings.mcp_enabled:
+        told += ["Connect Claude Code, or any MCP client to the same address:"]
+        told += [f'  {connect} --header "Authorization: Bearer ks_live_…"' if needs_key else f"  {connect}"]
+    else:
+        told += ["The MCP endpoints are switched off (KEEPSAKE_MCP_ENABLED)."]
+    if not bearer.is_loopback(settings.host):
+        told += ["From other machines use this one's name, and put that name into KEEPSAKE_ALLOWED_HOSTS."]
+    return [*told, "", "Ctrl-C stops it."]
+
+
+def _data(settings: Settings) -> str:
+    return place(settings.database_url) if settings.database_url else str(settings.data_dir / "keepsake.db")
+
+
+def work(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Do background work beside the servers, until Ctrl-C."""
+    settings = effective(data_dir, database_url)
+    logs.send(settings)
+    signal.signal(signal.SIGTERM, _ended)
+    asyncio.run(_worked(settings, as_json))
+
+
+async def _worked(settings: Settings, as_json: bool) -> None:
+    async with context.open(settings) as app:
+        if as_json:
+            show.document({"version": __version__, "data": _data(settings)})
+        else:
+            show.line(f"Keepsake {__version__} works in the background of {_data(settings)}. Ctrl-C stops it.")
+        await worker.run(app)
+
+
+def stdio() -> None:
+    """Serve one MCP client over stdin and stdout."""
+    raise AssertionError("main() serves stdio before typer is loaded.")

@@ -1,0 +1,119 @@
+"""The HTTP application: which path is whose, and what is asked of every request."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from keepsake import worker
+from keepsake.context import App
+from keepsake.core.errors import KeepsakeError
+from keepsake.settings import Settings
+from keepsake.surfaces import bearer, health, rest
+from keepsake.surfaces.front import Endpoint, bank_of, checked_bank
+from keepsake.surfaces.replies import as_json, rpc_refusal
+from keepsake.surfaces.sessions import Sessions
+from keepsake.tools import catalog
+
+
+
+@dataclass(slots=True)
+class Site:
+    """Everything that one server serves."""
+
+    app: App
+    sessions: Sessions = field(init=False)
+    multi: Endpoint = field(init=False)
+    single: Endpoint = field(init=False)
+    more: list[tuple[str, Endpoint]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.sessions = Sessions(self.app)
+        self.multi = Endpoint(self.app, catalog.DIALECTS["hindsight"], self.sessions)
+        self.single = Endpoint(self.app, catalog.BOUND["hindsight"], self.sessions)
+
+    def routes(self) -> list[BaseRoute]:
+        """Every path."""
+        routes: list[BaseRoute] = [*health.routes(self.app), *rest.routes(self.app)]
+        for path, endpoint in self.more:
+            routes.append(Route(path, Mcp(endpoint)))
+        if self.app.settings.mcp_enabled:
+            for path in ("/mcp", "/mcp/"):
+                routes.append(Route(path, Mcp(self.multi)))
+            for path in ("/mcp/{bank_id}", "/mcp/{bank_id}/"):
+                routes.append(Route(path, Mcp(self.single)))
+        return routes
+
+    @asynccontextmanager
+    async def running(self, _: Starlette) -> AsyncIterator[None]:
+        """Keep endpoints and worker alive while the server runs."""
+        async with worker.beside(self.app), AsyncExitStack() as stack:
+            for endpoint in (self.multi, self.single, *(endpoint for _, endpoint in self.more)):
+                await stack.enter_async_context(endpoint.running())
+            yield
+
+    def asgi(self) -> ASGIApp:
+        """The application that a server runs."""
+        starlette = Starlette(routes=self.routes(), lifespan=self.running)
+        starlette.router.redirect_slashes = False
+        return Guard(starlette, self.app.settings)
+
+
+@dataclass(slots=True)
+class Mcp:
+    """An MCP endpoint as a route."""
+
+    endpoint: Endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        named = scope["path_params"].get("bank_id") or bank_of(request)
+        try:
+            bank = checked_bank(named) if named is not None else None
+        except KeepsakeError as error:
+            await rpc_refusal(error)(scope, receive, send)
+            return
+        await self.endpoint.serve(scope, receive, send, bank)
+
+
+@dataclass(slots=True)
+class Guard:
+    """Refuses what reached us under another name, or from a web page of another site."""
+
+    inner: ASGIApp
+    settings: Settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (refusal := self._refusal(Request(scope))) is not None:
+            await refusal(scope, receive, send)
+            return
+        await self.inner(scope, receive, send)
+
+    def _refusal(self, request: Request) -> Response | None:
+        host = _hostname(request.headers.get("host", ""))
+        if not self._knows(host):
+            message = f"This server does not answer under that name. Add it to KEEPSAKE_ALLOWED_HOSTS if it is yours: {host}"
+            return as_json({"error": {"code": "wrong_host", "message": message}}, 421)
+        origin = request.headers.get("origin")
+        if origin is None or origin in self.settings.allowed_origins or self._knows(urlsplit(origin).hostname or ""):
+            return None
+        message = "Pages of that origin may not call this server. Add it to KEEPSAKE_ALLOWED_ORIGINS if it is yours."
+        return as_json({"error": {"code": "wrong_origin", "message": message}}, 403)
+
+    def _knows(self, host: str) -> bool:
+        return bearer.is_loopback(host) or host == self.settings.host or host in self.settings.allowed_hosts
+
+
+def _hostname(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+

@@ -1,0 +1,92 @@
+"""MCP: a dialect becomes a server of the SDK; every call goes through dispatch."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel
+
+from keepsake import __version__, dispatch
+from keepsake.context import Ctx
+from keepsake.core.errors import KeepsakeError
+from keepsake.core.operation import Effect
+from keepsake.tools.dialect import Dialect, Tool, schema
+
+#: What the SDK hands to a handler; on HTTP it carries this request.
+Incoming = Any
+CtxOf = Callable[[Incoming], Awaitable[Ctx]]
+
+
+def server(dialect: Dialect, ctx_of: CtxOf) -> Server[Any]:
+    """Build the SDK's server for a dialect; `ctx_of` finds our context of a request."""
+    door = dispatch.Door(dialect)
+
+    async def list_tools(incoming: Incoming, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        if params is not None and params.cursor is not None:
+            raise MCPError(types.INVALID_PARAMS, "Unknown cursor. All tools are on the first page: leave `cursor` out.")
+        try:
+            ctx = await ctx_of(incoming)
+        except KeepsakeError as error:
+            raise MCPError(error.rpc or -32603, str(error)) from error
+        return types.ListToolsResult(tools=[listed(tool) for tool in door.tools(ctx)])
+
+    async def call_tool(incoming: Incoming, params: types.CallToolRequestParams) -> types.CallToolResult:
+        try:
+            result = await dispatch.call_tool(await ctx_of(incoming), door, params.name, params.arguments or {})
+        except KeepsakeError as error:
+            return failure(error)
+        return success(result)
+
+    def input_schema(name: str) -> Mapping[str, Any] | None:
+        tool = dialect.tools.get(name)
+        return schema(tool.arguments) if tool else None
+
+    made: Server[Any] = Server(
+        dialect.name,
+        version=__version__,
+        title=dialect.title,
+        instructions=dialect.instructions,
+        get_tool_input_schema=input_schema,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+    # Spans cost a tenth of a call and go nowhere unless someone exports them.
+    made.middleware.clear()
+    return made
+
+
+@lru_cache(maxsize=512)
+def listed(tool: Tool) -> types.Tool:
+    """A tool as clients see it, its hints taken from the effect."""
+    effect = tool.operation.effect
+    return types.Tool(
+        name=tool.name,
+        title=tool.name.replace("_", " ").capitalize(),
+        description=tool.description,
+        input_schema=schema(tool.arguments),
+        output_schema=schema(tool.results),
+        annotations=types.ToolAnnotations(
+            read_only_hint=effect is Effect.READ,
+            destructive_hint=effect is Effect.DESTRUCTIVE,
+            idempotent_hint=effect is Effect.READ,
+            open_world_hint=tool.open_world,
+        ),
+    )
+
+
+def success(result: BaseModel) -> types.CallToolResult:
+    """A result as structure, and as the same JSON in text for older clients."""
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=result.model_dump_json(exclude_none=True))],
+        structured_content=result.model_dump(mode="json", exclude_none=True),
+    )
+
+
+def failure(error: KeepsakeError) -> types.CallToolResult:
+    """A tool's failure is a result that the model can read; a protocol failure is an error."""
+    if error.rpc is not None:
+        raise MCPError(error.rpc, str(error)) from error
+    return types.CallToolResult(content=[types.TextContent(type="text", text=str(error))], is_error=True)

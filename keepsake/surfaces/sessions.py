@@ -1,0 +1,126 @@
+"""MCP sessions of the 2025 era: whose they are, who serves them, when they end."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from anyio import CancelScope
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from keepsake.context import App, Ctx
+from keepsake.core.clock import SECOND
+from keepsake.ops import mcp_sessions
+from keepsake.tools.dialect import Dialect
+
+
+@dataclass(slots=True)
+class Session:
+    """A session as this process knows it; without a manager it lives on another server."""
+
+    digest: str
+    owner: str
+    dialect: str
+    version: str
+    manager: StreamableHTTPSessionManager | None
+    app: App
+    last: int
+    #: When other servers last heard of it.
+    noted: int = 0
+    requests: int = 0
+    open_ids: set[str] = field(default_factory=set)
+
+    @contextmanager
+    def busy(self, id: str | None = None) -> Iterator[None]:
+        """A request in flight keeps the session alive."""
+        self.requests += 1
+        if id is not None:
+            self.open_ids.add(id)
+        try:
+            yield
+        finally:
+            self.requests -= 1
+            self.last = self.app.now()
+            if id is not None:
+                self.open_ids.discard(id)
+
+
+@dataclass(slots=True)
+class Sessions:
+    """Every session that this process serves, and a look at those that others serve."""
+
+    app: App
+    #: Streams on which clients only listen; a shutdown ends them first.
+    listeners: set[CancelScope] = field(default_factory=set)
+    _here: dict[str, Session] = field(default_factory=dict)
+
+    @property
+    def _ttl(self) -> int:
+        return self.app.settings.session_ttl * SECOND
+
+    async def begin(
+        self, id: str, manager: StreamableHTTPSessionManager, dialect: Dialect, ctx: Ctx, version: str
+    ) -> None:
+        """Remember a session that was just minted."""
+        session = Session(_digest(id), _owner(ctx), dialect.title, version, manager, self.app, self.app.now())
+        self._sweep()
+        self._here[session.digest] = session
+        await self._note(session)
+
+    async def find(self, id: str, dialect: Dialect, ctx: Ctx) -> Session | None:
+        """The session, if it is alive, at this endpoint, and this principal's."""
+        digest = _digest(id)
+        session = self._here.get(digest) or await self._elsewhere(digest)
+        if session is None or session.owner != _owner(ctx) or session.dialect != dialect.title:
+            return None
+        if not session.requests and self.app.now() - session.last > self._ttl:
+            await self.end(session)
+            return None
+        if session.manager is not None and self.app.now() - session.noted > self._ttl // 4:
+            await self._note(session)
+        return session
+
+    async def end(self, session: Session) -> None:
+        """Forget a session everywhere."""
+        self._here.pop(session.digest, None)
+        await mcp_sessions.forget(self.app, session.digest)
+
+    @contextmanager
+    def listening(self) -> Iterator[CancelScope]:
+        """A stream on which a client only listens."""
+        with CancelScope() as scope:
+            self.listeners.add(scope)
+            try:
+                yield scope
+            finally:
+                self.listeners.discard(scope)
+
+    def end_listening(self) -> None:
+        """End every stream on which a client only listens."""
+        for scope in list(self.listeners):
+            scope.cancel()
+
+    def _sweep(self) -> None:
+        now = self.app.now()
+        idle = [s for s in self._here.values() if not s.requests and now - s.last > self._ttl]
+        for session in idle:
+            del self._here[session.digest]
+
+    async def _note(self, session: Session) -> None:
+        session.noted = self.app.now()
+        known = mcp_sessions.Known(session.digest, session.dialect, session.owner, session.version)
+        await mcp_sessions.note(self.app, known)
+
+    async def _elsewhere(self, digest: str) -> Session | None:
+        known = await mcp_sessions.find(self.app, digest)
+        if known is None:
+            return None
+        return Session(digest, known.principal, known.dialect, known.version, None, self.app, self.app.now())
+
+
+def _digest(id: str) -> str:
+    return hashlib.sha256(id.encode()).hexdigest()
+
+
+def _owner(ctx: Ctx) -> str:
+    return f"{ctx.principal.org}/{ctx.principal.name}"

@@ -1,0 +1,67 @@
+"""MCP over stdio: one client, the local owner, the same tools."""
+
+import os
+import sys
+from typing import Any, BinaryIO
+
+import anyio
+from mcp.shared.message import SessionMessage
+
+from keepsake import context, worker
+from keepsake.auth import verify
+from keepsake.context import App
+from keepsake.core.principal import Principal, local_owner
+from keepsake.settings import Settings
+from keepsake.surfaces import mcp
+from keepsake.surfaces.wire import Wire
+from keepsake.tools.dialect import Dialect
+
+
+def claimed() -> tuple[BinaryIO, BinaryIO]:
+    """Take the wire for ourselves: what anything else prints goes to stderr."""
+    source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sys.stdin = open(os.devnull)  # noqa: SIM115  # as long as the process
+    return source, sink
+
+
+async def principal(app: App, settings: Settings, bank: str | None) -> Principal:
+    """Whoever started the process, narrowed by the key and bank that were given."""
+    banks = frozenset({bank}) if bank is not None else None
+    if settings.api_key:
+        holder = await verify.principal(app.store, settings, settings.api_key, open_door=False)
+        return holder.narrowed(banks=banks)
+    return local_owner().narrowed(banks=banks)
+
+
+async def serve(settings: Settings, dialect: Dialect, bank: str | None) -> None:
+    """Serve one client until it closes its end and has its answers."""
+    source, sink = claimed()
+    async with context.open(settings) as app, worker.beside(app):
+
+        async def ctx_of(incoming: Any) -> context.Ctx:
+            who = await principal(app, settings, bank)
+            return app.ctx(who, bank, incoming.session.report_progress)
+
+        made = mcp.server(dialect, ctx_of)
+        wire = Wire(source, sink, settings.body_limit)
+        inbox, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        answers, outbox = anyio.create_memory_object_stream[SessionMessage](0)
+
+        async def read() -> None:
+            async with inbox:
+                async for message in wire.messages():
+                    await inbox.send(message)
+                with anyio.move_on_after(settings.shutdown_seconds):
+                    await wire.settled()
+
+        async def write() -> None:
+            async with outbox:
+                async for answer in outbox:
+                    wire.answer(answer.message)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read)
+            tasks.start_soon(write)
+            await made.run(received, answers, made.create_initialization_options())
+            tasks.cancel_scope.cancel()
