@@ -47,7 +47,7 @@ def static() -> Embedder:
 
 
 def sharp() -> Embedder:
-    """Give the model that tells meanings apart best, in about 8 ms a query, loaded at first use."""
+    """Give the model that tells meanings apart best, in 4 to 8 ms a query, loaded at first use."""
     return loaded("keepsake.services.granite")
 
 

@@ -23,7 +23,7 @@ class Static:
 
     name = "wordllama-256"
     dim = 256
-    # 95th percentile of LoCoMo questions with turns of other talks; 90th of questions with their answers (talk, commits).
+    # 95th percentile of questions with turns of other talks; 90th of questions with their answers (talk, commits).
     zero = 0.20
     one = 0.75
 

@@ -4,9 +4,11 @@ import math
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numkong
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -162,6 +164,39 @@ def test_the_sharp_model_never_runs_more_than_1024_tokens_at_once() -> None:
     found = list(granite.batches(tokens))
 
     assert found == [[7, 1, 5, 3, 4], [0, 2], [6]]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 11, 33, 70])
+def test_a_layer_in_bfloats_is_near_to_the_one_in_floats(count: int) -> None:
+    random = np.random.default_rng(count)
+    rows, bias, x = (random.standard_normal(shape, dtype=np.float32) for shape in ((64, 384), (64,), (count, 384)))
+
+    found = granite.InBfloats(numkong.astype(rows, "bf16"), bias)(x)
+
+    expected = granite.InFloats(np.ascontiguousarray(rows.T), bias)(x)
+    assert (found.dtype, found.shape) == (np.float32, (count, 64))
+    # A bfloat16 is right to 1 part in 512, and 384 errors of random signs add up to 20 times one.
+    np.testing.assert_allclose(found, expected, atol=0.4)
+
+
+@pytest.fixture
+def without_bfloats() -> Iterator[None]:
+    had = granite.has_bfloats()
+    numkong.disable_capability("genoa")
+    yield
+    if had:
+        numkong.enable_capability("genoa")
+
+
+@pytest.mark.usefixtures("without_bfloats")
+def test_a_processor_without_bfloats_gives_nearly_the_same_rows() -> None:
+    usual = embed.sharp().embed(MIXED)
+
+    model = granite.load()
+
+    assert isinstance(model.layers[0].qkv, granite.InFloats)
+    cosines = (usual * model.embed(MIXED)).sum(axis=1)
+    np.testing.assert_allclose(cosines, [float(bool(text)) for text in MIXED], atol=1e-4)
 
 
 def test_gelu_is_exact_to_a_millionth() -> None:
