@@ -1,12 +1,13 @@
 """Every setting as one record: name, default, meaning, aliases. The reference page is made from these."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from keepsake.core import names
+from keepsake.core import bank_name
 from keepsake.core.errors import Misconfigured
 
 
@@ -52,6 +53,12 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word for word in text.replace(",", " ").split() if word)
 
 
+def _endpoint(text: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", text):
+        raise ValueError("must be an address such as https://llm.example/v1, without a user, query or fragment")
+    return text.rstrip("/")
+
+
 def _one_of(*values: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in values:
@@ -88,7 +95,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("data_dir", data_home(), "Folder of the SQLite database.", folder),
     Setting("database_url", "", "PostgreSQL to use instead of SQLite (postgresql://…).", secret=True),
     Setting("mcp_enabled", True, "Whether the MCP endpoints answer.", _flag, ("HINDSIGHT_API_MCP_ENABLED",)),
-    Setting("default_bank", "default", "Bank used when a request names none.", names.bank, ("HINDSIGHT_MCP_BANK_ID",)),
+    Setting(
+        "default_bank", "default", "Bank used when a request names none.", bank_name.checked, ("HINDSIGHT_MCP_BANK_ID",)
+    ),
     Setting(
         "tenant_api_key",
         "",
@@ -132,6 +141,30 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "log_format", "auto", "`json`, `pretty`, or `auto`: pretty on a terminal.", _one_of("auto", "json", "pretty")
     ),
+    Setting(
+        "llm_base_url",
+        "",
+        "Address of an OpenAI-compatible endpoint such as http://127.0.0.1:11434/v1; without one no model is asked.",
+        _endpoint,
+    ),
+    Setting("llm_api_key", "", "The key that the language model's endpoint wants.", secret=True),
+    Setting("llm_model", "", "Name of the language model to ask."),
+    Setting(
+        "llm_timeout", 60, "Seconds that the language model may take for an answer, retries included.", _number(1, 3600)
+    ),
+    Setting(
+        "llm_daily_tokens",
+        200_000,
+        "Tokens that the background may spend in a day (UTC) for an org; 0 lets it spend none.",
+        _number(0, 10**12),
+    ),
+    Setting(
+        "weekly_token_limit",
+        500_000,
+        "Tokens that one principal may spend in a week; it begins anew on Monday at 00:00 UTC.",
+        _number(0, 10**12),
+        ("WEEKLY_TOKEN_LIMIT",),
+    ),
     Setting("url", "", "A running server that commands use instead of opening the store."),
     Setting("api_key", "", "The key that commands and stdio use.", secret=True),
 )
@@ -159,6 +192,12 @@ class Settings:
     shutdown_seconds: int
     log_level: str
     log_format: str
+    llm_base_url: str
+    llm_api_key: str = field(repr=False)
+    llm_model: str
+    llm_timeout: int
+    llm_daily_tokens: int
+    weekly_token_limit: int
     url: str
     api_key: str
     #: Where each value came from: `default`, `flag`, or the variable's name.
@@ -200,3 +239,7 @@ def _check(settings: Settings) -> None:
         )
     if settings.tenant_extension and not settings.tenant_api_key:
         raise Misconfigured("HINDSIGHT_API_TENANT_EXTENSION is set, so HINDSIGHT_API_TENANT_API_KEY must be too.")
+    if bool(settings.llm_base_url) != bool(settings.llm_model):
+        raise Misconfigured(
+            "KEEPSAKE_LLM_BASE_URL and KEEPSAKE_LLM_MODEL belong together: set both to ask a model, or neither."
+        )

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from keepsake.core import clock, names
+from keepsake.core import bank_name, clock
 from keepsake.core.text import Clean, cleaned
 
 FactType = Literal["world", "experience", "opinion"]
@@ -24,7 +24,7 @@ class Result(BaseModel):
 
 
 def _bank_name(name: str) -> str:
-    return names.bank(cleaned(name))
+    return bank_name.checked(cleaned(name))
 
 
 def _moment(text: str) -> str:
