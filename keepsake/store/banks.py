@@ -122,7 +122,26 @@ async def purged(tx: Tx, org: int, bank: int) -> int:
     return await step(tx, org, bank)
 
 
+#: What belongs to a bank besides its memories; its audit chain, receipts and usage stay.
+_OWN = (
+    "bank_names",
+    "sources",
+    "terms",
+    "suppressions",
+    "entities",
+    "memory_entities",
+    "conflicts",
+    "handed_out",
+    "mental_models",
+    "model_versions",
+    "directives",
+    "jobs",
+    "bank_seq",
+    "banks",
+)
+
+
 async def delete(tx: Tx, org: int, bank: int) -> None:
-    """Remove a bank that has no memories left; its audit chain and receipts stay."""
-    for table in ("bank_names", "sources", "terms", "suppressions", "jobs", "bank_seq", "banks"):
+    """Remove a bank that has no memories left."""
+    for table in _OWN:
         await tx.run(f"DELETE FROM {table} WHERE org = :org AND bank = :bank", org=org, bank=bank)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from keepsake.store import threads
 from keepsake.store.engine import Row, Tx
 
 
@@ -80,17 +81,25 @@ class Due:
 
 
 async def due(tx: Tx, org: int, bank: int, model: int, limit: int) -> list[Due]:
-    """Memories that have no vector of this model yet, oldest first."""
+    """Memories that have no vector of this model yet, oldest first, with what they lend each other."""
     rows = await tx.all(
-        "SELECT m.id AS id, m.title AS title, m.text AS text, v.text_hash AS text_hash FROM vectors v"
+        "SELECT m.id AS id, m.title AS title, m.text AS text, b.text AS lent, v.text_hash AS text_hash FROM vectors v"
         " JOIN memories m ON m.org = v.org AND m.bank = v.bank AND m.id = v.memory"
+        " LEFT JOIN memories b ON b.org = m.org AND b.bank = m.bank AND b.id = m.before"
         " WHERE v.org = :org AND v.bank = :bank AND v.model <> :model ORDER BY v.memory LIMIT :limit",
         org=org,
         bank=bank,
         model=model,
         limit=limit,
     )
-    return [Due(row["id"], f"{row['title']}\n{row['text']}".strip(), row["text_hash"]) for row in rows]
+    return [
+        Due(
+            row["id"],
+            threads.embedded(row["lent"] or "", f"{row['title']}\n{row['text']}".strip()),
+            row["text_hash"],
+        )
+        for row in rows
+    ]
 
 
 async def unchanged(tx: Tx, org: int, bank: int, memories: Sequence[int]) -> dict[int, str]:

@@ -1,17 +1,33 @@
-"""Jobs: work left for the background, claimed under a lease."""
+"""Jobs: work left for the background, claimed under a lease, and how each of them stands."""
 
-from dataclasses import dataclass
+import json
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
-from keepsake.core.clock import SECOND
-from keepsake.store.engine import Row, Tx
+from keepsake.core.clock import DAY, SECOND
+from keepsake.store.engine import Row, Tx, Value
 from keepsake.store.store import HOLDER, Store
 
+State = Literal["pending", "running", "completed", "failed", "cancelled"]
+#: What a job is about: ids, never content and never a secret.
+Input = Mapping[str, int | str | Sequence[int]]
 LEASE = 60 * SECOND
+#: Tries before a job is a dead letter.
+MOST_ATTEMPTS = 5
+LONGEST_PAUSE = 300 * SECOND
+#: How long ended jobs are kept, and how many of each state in a bank.
+KEPT_FOR: dict[State, int] = {"completed": 7 * DAY, "cancelled": 7 * DAY, "failed": 30 * DAY}
+KEPT = 1_000
+
+_ID = re.compile(r"[\w.:-]{1,128}")
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A claimed job; the attempt is the fence against a former holder."""
+    """A claimed job; the attempt, with who made it, is the fence against a former holder."""
 
     org: int
     bank: int
@@ -20,97 +36,234 @@ class Job:
     key: str
     version: int
     attempt: int
+    input: Input = field(default_factory=dict)
+    holder: str = ""
+    lease_until: int = 0
 
 
 def _job(row: Row) -> Job:
-    return Job(row["org"], row["bank"], row["id"], row["kind"], row["key"], row["version"], row["attempt"])
+    return Job(
+        org=row["org"],
+        bank=row["bank"],
+        id=row["id"],
+        kind=row["kind"],
+        key=row["key"],
+        version=row["version"],
+        attempt=row["attempt"],
+        input=json.loads(row["input"] or "{}"),
+        holder=row["holder"],
+        lease_until=row["lease_until"],
+    )
+
+
+_INSERT = (
+    "INSERT INTO jobs (org, bank, id, kind, key, input, state, version, lease_until, holder, attempt, progress,"
+    " not_before, ceiling, result, error, created_at, updated_at) VALUES (:org, :bank, :id, :kind, :key, :input,"
+    " 'pending', 1, 0, '', 0, 0, :now, 0, '', '', :now, :now)"
+)
+_KEPT_WHILE_OPEN = ", ".join(
+    f"{column} = CASE WHEN jobs.state IN ('pending', 'running') THEN jobs.{column} ELSE excluded.{column} END"
+    for column in ("attempt", "progress", "not_before", "error", "created_at")
+)
 
 
 async def wanted(tx: Tx, store: Store, org: int, bank: int, kind: str, now: int) -> None:
     """Ask for work of a kind on a bank; asking again while it waits or runs makes it look once more."""
     await tx.run(
-        "INSERT INTO jobs (org, bank, id, kind, key, input, state, version, lease_until, holder, attempt, progress,"
-        " not_before, ceiling, result, error, created_at, updated_at) VALUES (:org, :bank, :id, :kind, '', '',"
-        " 'pending', 1, 0, '', 0, 0, :now, 0, '', '', :now, :now)"
-        " ON CONFLICT (org, bank, kind, key) DO UPDATE SET version = jobs.version + 1,"
-        " updated_at = excluded.updated_at,"
-        " state = CASE WHEN jobs.state = 'running' THEN jobs.state ELSE 'pending' END",
+        f"{_INSERT} ON CONFLICT (org, bank, kind, key) DO UPDATE SET version = jobs.version + 1,"
+        " state = CASE WHEN jobs.state = 'running' THEN jobs.state ELSE 'pending' END,"
+        f" updated_at = excluded.updated_at, {_KEPT_WHILE_OPEN}",
         org=org,
         bank=bank,
         id=store.new_id(),
         kind=kind,
+        key="",
+        input="",
         now=now,
     )
 
 
-async def claim(tx: Tx, now: int) -> Job | None:
-    """Take the job that has waited longest, or one whose holder has died."""
+async def add(tx: Tx, store: Store, org: int, bank: int, kind: str, now: int, input: Input) -> int:
+    """Leave one job of its own, and tell its id."""
+    if not all(_ID.fullmatch(value) for value in input.values() if isinstance(value, str)):
+        raise ValueError("A job's input holds ids, never content.")
+    id = store.new_id()
+    given = json.dumps(dict(input))
+    await tx.run(_INSERT, org=org, bank=bank, id=id, kind=kind, key=str(id), input=given, now=now)
+    return id
+
+
+_OPEN = (
+    "kind = ANY_TEXT(:kinds)"
+    " AND ((state = 'pending' AND not_before <= :now) OR (state = 'running' AND lease_until < :now))"
+)
+
+
+async def waiting(tx: Tx, kinds: Sequence[str], now: int) -> bool:
+    """Whether there is anything to claim; asked first, because looking is cheaper than claiming."""
+    return await tx.one(f"SELECT 1 AS one FROM jobs WHERE {_OPEN} LIMIT 1", kinds=kinds, now=now) is not None
+
+
+async def claim(tx: Tx, kinds: Sequence[str], now: int) -> Job | None:
+    """Take the job that has waited longest, or one whose holder has died; None when another was quicker."""
+    # The condition stands twice: PostgreSQL asks the outer one again of a row that changed while it waited for it.
     row = await tx.one(
         "UPDATE jobs SET state = 'running', holder = :holder, lease_until = :until, attempt = attempt + 1,"
-        " updated_at = :now WHERE (org, bank, id) = (SELECT org, bank, id FROM jobs"
-        " WHERE (state = 'pending' AND not_before <= :now) OR (state = 'running' AND lease_until < :now)"
-        " ORDER BY not_before LIMIT 1) AND (state = 'pending' OR lease_until < :now)"
-        " RETURNING org, bank, id, kind, key, version, attempt",
-        holder=HOLDER,
+        " progress = 0, updated_at = :now WHERE (org, bank, id) = (SELECT org, bank, id FROM jobs"
+        f" WHERE {_OPEN} ORDER BY not_before, id LIMIT 1) AND {_OPEN}"
+        " RETURNING org, bank, id, kind, key, input, version, attempt, holder, lease_until",
+        # Attempts begin anew once a job has succeeded, so each claim also has a name of its own.
+        holder=f"{HOLDER}:{secrets.token_hex(4)}",
         until=now + LEASE,
+        kinds=kinds,
         now=now,
     )
     return _job(row) if row else None
 
 
+_HELD = "org = :org AND bank = :bank AND id = :id AND attempt = :attempt AND holder = :holder AND state = 'running'"
+
+
+def _held(job: Job) -> dict[str, Value]:
+    return {"org": job.org, "bank": job.bank, "id": job.id, "attempt": job.attempt, "holder": job.holder}
+
+
+async def holds(tx: Tx, job: Job) -> bool:
+    """Whether the job is still this holder's: neither cancelled nor taken over."""
+    return await tx.one(f"SELECT 1 AS one FROM jobs WHERE {_HELD}", **_held(job)) is not None
+
+
 async def keep(tx: Tx, job: Job, now: int) -> bool:
-    """Extend the lease; False when another process has taken the job over."""
-    changed = await tx.run(
-        "UPDATE jobs SET lease_until = :until, updated_at = :now"
-        " WHERE org = :org AND bank = :bank AND id = :id AND attempt = :attempt AND state = 'running'",
-        until=now + LEASE,
+    """Extend the lease; False when the job is no longer this holder's.
+
+    Asked in a handler's own transaction, it fences whatever else that transaction writes.
+    """
+    return await _changed(tx, job, "lease_until = :until, updated_at = :now", now=now, until=now + LEASE)
+
+
+async def progress(tx: Tx, job: Job, now: int, share: float) -> bool:
+    """Tell how much is done, 0 to 1; the lease grows with it."""
+    changes = "progress = :share, lease_until = :until, updated_at = :now"
+    return await _changed(tx, job, changes, now=now, until=now + LEASE, share=min(1.0, max(0.0, share)))
+
+
+async def finish(tx: Tx, job: Job, now: int) -> bool:
+    """End a job, or set it back to waiting when more was asked of it meanwhile.
+
+    A handler whose effect must happen exactly once finishes, as its last act, in the transaction that has the
+    effect, and writes nothing when this is False.
+    """
+    return await _changed(
+        tx,
+        job,
+        "state = CASE WHEN version = :version THEN 'completed' ELSE 'pending' END,"
+        " attempt = CASE WHEN version = :version THEN attempt ELSE 0 END,"
+        " progress = CASE WHEN version = :version THEN 1 ELSE 0 END,"
+        " not_before = :now, error = '', updated_at = :now",
         now=now,
-        org=job.org,
-        bank=job.bank,
-        id=job.id,
-        attempt=job.attempt,
+        version=job.version,
+    )
+
+
+def pause(attempt: int, jitter: float) -> int:
+    """How long to wait after a failed attempt; the jitter, 0 to 1, keeps those that failed together apart."""
+    return int(min(LONGEST_PAUSE, 4**attempt * SECOND) * (0.5 + jitter))
+
+
+async def fail(tx: Tx, job: Job, now: int, error: str, jitter: float) -> bool:
+    """Put a failed job back with a growing pause; after its last attempt it is a dead letter."""
+    return await _changed(
+        tx,
+        job,
+        "state = CASE WHEN attempt >= :most THEN 'failed' ELSE 'pending' END, not_before = :after, error = :error,"
+        " updated_at = :now",
+        now=now,
+        most=MOST_ATTEMPTS,
+        after=now + pause(job.attempt, jitter),
+        error=error,
+    )
+
+
+async def bury(tx: Tx, job: Job, now: int, error: str) -> bool:
+    """Make a job a dead letter at once."""
+    return await _changed(tx, job, "state = 'failed', error = :error, updated_at = :now", now=now, error=error)
+
+
+async def release(tx: Tx, job: Job, now: int, after: int = 0) -> bool:
+    """Give a job back as if it had not been tried."""
+    changes = "state = 'pending', attempt = attempt - 1, not_before = :after, updated_at = :now"
+    return await _changed(tx, job, changes, now=now, after=now + after)
+
+
+async def _changed(tx: Tx, job: Job, changes: str, **values: Value) -> bool:
+    return await tx.run(f"UPDATE jobs SET {changes} WHERE {_HELD}", **_held(job), **values) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A job as those who asked for it see it."""
+
+    id: int
+    kind: str
+    state: State
+    progress: float
+    attempts: int
+    error: str
+    created_at: int
+    updated_at: int
+
+
+_COLUMNS = "id, kind, state, progress, attempt AS attempts, error, created_at, updated_at"
+
+
+async def get(tx: Tx, org: int, bank: int, id: int) -> Record | None:
+    """One job of a bank."""
+    row = await tx.one(
+        f"SELECT {_COLUMNS} FROM jobs WHERE org = :org AND bank = :bank AND id = :id", org=org, bank=bank, id=id
+    )
+    return Record(**row) if row else None
+
+
+async def listed(tx: Tx, org: int, bank: int, states: Sequence[State], limit: int) -> list[Record]:
+    """The jobs of a bank in these states, newest first."""
+    rows = await tx.all(
+        f"SELECT {_COLUMNS} FROM jobs WHERE org = :org AND bank = :bank AND state = ANY_TEXT(:states)"
+        " ORDER BY created_at DESC, id DESC LIMIT :limit",
+        org=org,
+        bank=bank,
+        states=states,
+        limit=limit,
+    )
+    return [Record(**row) for row in rows]
+
+
+async def cancel(tx: Tx, org: int, bank: int, id: int, now: int) -> bool:
+    """End a job that waits or runs; False when there is none that does."""
+    changed = await tx.run(
+        "UPDATE jobs SET state = 'cancelled', error = '', updated_at = :now"
+        " WHERE org = :org AND bank = :bank AND id = :id AND state IN ('pending', 'running')",
+        org=org,
+        bank=bank,
+        id=id,
+        now=now,
     )
     return changed == 1
 
 
-async def finish(tx: Tx, job: Job, now: int) -> None:
-    """End a job, or set it back to waiting when more was asked of it meanwhile."""
-    await tx.run(
-        "UPDATE jobs SET state = CASE WHEN version = :version THEN 'completed' ELSE 'pending' END, attempt = 0,"
-        " error = '', updated_at = :now WHERE org = :org AND bank = :bank AND id = :id AND attempt = :attempt",
-        version=job.version,
-        now=now,
-        org=job.org,
-        bank=job.bank,
-        id=job.id,
-        attempt=job.attempt,
-    )
-
-
-async def fail(tx: Tx, job: Job, now: int, error: str) -> None:
-    """Put a failed job back with a growing pause."""
-    pause = min(300, 2 ** min(job.attempt, 9)) * SECOND
-    await tx.run(
-        "UPDATE jobs SET state = 'pending', not_before = :after, error = :error, updated_at = :now"
-        " WHERE org = :org AND bank = :bank AND id = :id AND attempt = :attempt",
-        after=now + pause,
-        error=error,
-        now=now,
-        org=job.org,
-        bank=job.bank,
-        id=job.id,
-        attempt=job.attempt,
-    )
-
-
-async def waiting(tx: Tx, now: int) -> bool:
-    """Whether there is anything to claim; asked first, because looking is cheaper than claiming."""
-    row = await tx.one(
-        "SELECT 1 AS one FROM jobs WHERE (state = 'pending' AND not_before <= :now)"
-        " OR (state = 'running' AND lease_until < :now) LIMIT 1",
-        now=now,
-    )
-    return row is not None
+async def prune(tx: Tx, now: int) -> int:
+    """Drop ended jobs that are old, or that newer ones of their bank have crowded out; tells how many."""
+    dropped = 0
+    for state, kept_for in KEPT_FOR.items():
+        dropped += await tx.run(
+            "DELETE FROM jobs WHERE state = :state AND (updated_at < :before OR (org, bank, id) IN"
+            " (SELECT org, bank, id FROM (SELECT org, bank, id, row_number() OVER"
+            " (PARTITION BY org, bank ORDER BY updated_at DESC, id DESC) AS place FROM jobs WHERE state = :state)"
+            " AS ranked WHERE place > :kept))",
+            state=state,
+            before=now - kept_for,
+            kept=KEPT,
+        )
+    return dropped
 
 
 async def counts(tx: Tx) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from keepsake.store.engine import Row, Tx, Value
 
@@ -40,6 +40,17 @@ class Memory:
     state: str = "live"
     pinned: int = 0
     proof: int = 1
+    #: Which memories it stands among, and the one it follows.
+    thread: str = ""
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A memory's place in its thread and in time."""
+
+    before: int | None
+    at: int
 
 
 _NAMES = tuple(Memory.__dataclass_fields__)
@@ -60,7 +71,7 @@ def _memory(row: Row) -> Memory:
 
 async def insert(tx: Tx, memory: Memory) -> None:
     """Write a new memory and its tags."""
-    values: dict[str, Value] = asdict(memory)
+    values: dict[str, Value] = {name: getattr(memory, name) for name in _NAMES}
     values |= {name: json.dumps(getattr(memory, name), ensure_ascii=False) for name in _JSON}
     await tx.run(
         f"INSERT INTO memories ({', '.join(_NAMES)}) VALUES ({', '.join(':' + name for name in _NAMES)})", **values
@@ -162,6 +173,116 @@ async def of_types(tx: Tx, org: int, bank: int, types: Sequence[str]) -> list[in
         f"SELECT id FROM memories WHERE org = :org AND bank = :bank {narrowed}", org=org, bank=bank, **values
     )
     return [row["id"] for row in rows]
+
+
+async def new(tx: Tx, org: int, bank: int, limit: int) -> list[Memory]:
+    """Notes that the background has not looked at yet, oldest first."""
+    rows = await tx.all(
+        f"SELECT {_COLUMNS} FROM memories m WHERE m.org = :org AND m.bank = :bank AND m.kind = 'note'"
+        " AND m.state = 'live' ORDER BY m.id LIMIT :limit",
+        org=org,
+        bank=bank,
+        limit=limit,
+    )
+    return [_memory(row) for row in rows]
+
+
+async def settle(tx: Tx, memory: Memory) -> None:
+    """A note that says one thing becomes that fact."""
+    await tx.run(
+        "UPDATE memories SET kind = 'fact', fact_type = :fact_type, happened_from = :happened_from,"
+        " happened_to = :happened_to WHERE org = :org AND bank = :bank AND id = :id",
+        fact_type=memory.fact_type,
+        happened_from=memory.happened_from,
+        happened_to=memory.happened_to,
+        org=memory.org,
+        bank=memory.bank,
+        id=memory.id,
+    )
+
+
+async def hide(tx: Tx, org: int, bank: int, id: int, state: str) -> None:
+    """Put a memory out of sight, and its vector away."""
+    values: dict[str, Value] = {"org": org, "bank": bank, "id": id}
+    await tx.run("DELETE FROM vectors WHERE org = :org AND bank = :bank AND memory = :id", **values)
+    await tx.run(
+        "UPDATE memories SET state = :state WHERE org = :org AND bank = :bank AND id = :id", state=state, **values
+    )
+
+
+async def follow(tx: Tx, org: int, bank: int, old: int, new: int) -> None:
+    """Let what followed one memory follow another."""
+    await tx.run(
+        "UPDATE memories SET before = :new WHERE org = :org AND bank = :bank AND before = :old AND id <> :new",
+        new=new,
+        org=org,
+        bank=bank,
+        old=old,
+    )
+
+
+async def confirm(tx: Tx, org: int, bank: int, id: int) -> None:
+    """Count one more time that a memory was told."""
+    await tx.run(
+        "UPDATE memories SET proof = proof + 1 WHERE org = :org AND bank = :bank AND id = :id",
+        org=org,
+        bank=bank,
+        id=id,
+    )
+
+
+async def relate(tx: Tx, org: int, bank: int, origin: int, target: int, why: str) -> None:
+    """Link two memories."""
+    await tx.run(
+        "INSERT INTO memory_links (org, bank, origin, target, why) VALUES (:org, :bank, :origin, :target, :why)"
+        " ON CONFLICT (org, bank, origin, target, why) DO NOTHING",
+        org=org,
+        bank=bank,
+        origin=origin,
+        target=target,
+        why=why,
+    )
+
+
+async def blank(tx: Tx, org: int, bank: int, id: int, span: str) -> None:
+    """Put blanks where a fact stood in the note it was made from."""
+    values: dict[str, Value] = {"org": org, "bank": bank, "id": id}
+    row = await tx.one("SELECT text FROM memories WHERE org = :org AND bank = :bank AND id = :id", **values)
+    if row is not None and span:
+        await tx.run(
+            "UPDATE memories SET text = :text WHERE org = :org AND bank = :bank AND id = :id",
+            text=blanked(row["text"], span),
+            **values,
+        )
+
+
+def blanked(text: str, span: str) -> str:
+    """A text with blanks in place of a span, so that every other span still fits."""
+    start, end = (int(part) for part in span.split(":"))
+    return text[:start] + " " * (min(end, len(text)) - start) + text[end:]
+
+
+async def children(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> list[int]:
+    """The facts that were made from these memories."""
+    rows = await tx.all(
+        "SELECT id FROM memories WHERE org = :org AND bank = :bank AND parent = ANY_INT(:ids)",
+        org=org,
+        bank=bank,
+        ids=list(ids),
+    )
+    return [row["id"] for row in rows]
+
+
+async def outlines(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> dict[int, Outline]:
+    """What ranking must know of candidates."""
+    rows = await tx.all(
+        "SELECT id, before, coalesce(happened_from, learned_at) AS at FROM memories"
+        " WHERE org = :org AND bank = :bank AND id = ANY_INT(:ids)",
+        org=org,
+        bank=bank,
+        ids=list(ids),
+    )
+    return {row["id"]: Outline(row["before"], row["at"]) for row in rows}
 
 
 async def supersede(tx: Tx, org: int, bank: int, ids: Sequence[int], by: int, at: int) -> None:

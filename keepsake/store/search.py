@@ -51,6 +51,20 @@ async def add(tx: Tx, org: int, bank: int, id: int, fields: Fields) -> None:
     await _count(tx, org, bank, Counter({*body, *title}), documents=1, words=len(body) + len(title))
 
 
+async def recontext(tx: Tx, org: int, bank: int, id: int, context: str) -> None:
+    """Give an indexed memory other neighbours; its own words stay."""
+    row = await tx.one(
+        "SELECT title, body, concepts, facts, files FROM search_docs WHERE org = :org AND bank = :bank AND id = :id",
+        org=org,
+        bank=bank,
+        id=id,
+    )
+    if row is not None:
+        own = {name: row[name].split() for name in ("title", "body", "concepts", "facts", "files")}
+        before = prefix(bank)
+        await tx.index(Doc(id, org, bank, context=[before + word for word in text.lexemes(context)], **own))
+
+
 async def remove(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> None:
     """Take memories out of the index and out of the counts."""
     rows = await tx.all(
@@ -100,30 +114,68 @@ async def corpus(tx: Tx, org: int, bank: int, asked: Sequence[str]) -> Corpus:
     return Corpus(frequency.pop(WHOLE, 0), words, frequency)
 
 
-async def candidates(tx: Tx, org: int, bank: int, known: Corpus, asked: Sequence[str]) -> dict[int, float]:
-    """BM25 of the memories that hold the words that tell most, under the same formula on both stores."""
-    groups = essential(known, asked, CANDIDATES)
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question's words, and how common each is in the bank."""
+
+    org: int
+    bank: int
+    words: Sequence[str]
+    known: Corpus
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """BM25 of a memory's own words, and of these together with its neighbours'."""
+
+    own: float
+    around: float
+
+
+async def candidates(tx: Tx, asked: Asked) -> dict[int, Scores]:
+    """Score the memories that hold the words that tell most, by the same formula on both stores."""
+    groups = essential(asked.known, asked.words, CANDIDATES)
     if not groups:
         return {}
-    before = prefix(bank)
+    before = prefix(asked.bank)
 
     def wanted(groups: Sequence[Sequence[str]]) -> Wanted:
-        expected = sum(min(known.frequency[word] for word in group) for group in groups)
-        return Wanted(org, bank, [[before + word for word in group] for group in groups], CANDIDATES, expected)
+        expected = sum(min(asked.known.frequency[word] for word in group) for group in groups)
+        fetched = [[before + word for word in group] for group in groups]
+        return Wanted(asked.org, asked.bank, fetched, CANDIDATES, expected)
 
     found = await tx.search_text(wanted(groups))
     if len(found) < FEW and len(groups[0]) > 1:
         # The words hardly ever meet: take the newest with the rarest of them.
         found = await tx.search_text(wanted([groups[0][:1]]))
-    return _scored(known, before, asked, found)
+    return _scored(asked, found)
 
 
-def _scored(known: Corpus, before: str, asked: Sequence[str], found: Sequence[Found]) -> dict[int, float]:
-    score = bm25(known, asked)
-    needles = [f" {before}{word} " for word in asked]
-    scores = {}
+async def scores(tx: Tx, asked: Asked, ids: Sequence[int]) -> dict[int, Scores]:
+    """The same for memories that were found in another way."""
+    rows = await tx.all(
+        "SELECT id, title, body, context, length FROM search_docs"
+        " WHERE org = :org AND bank = :bank AND id = ANY_INT(:ids)",
+        org=asked.org,
+        bank=asked.bank,
+        ids=list(ids),
+    )
+    return _scored(asked, [Found(**row) for row in rows])
+
+
+def _scored(asked: Asked, found: Sequence[Found]) -> dict[int, Scores]:
+    score = bm25(asked.known, asked.words)
+    before = prefix(asked.bank)
+    needles = [f" {before}{word} " for word in asked.words]
+    scored = {}
     for doc in found:
         # Neighbouring words share a blank, so a word right after itself is counted once: close enough.
         words = doc.title + doc.body if doc.title.strip() else doc.body
-        scores[doc.id] = score([words.count(needle) for needle in needles], doc.length)
-    return scores
+        counts = [words.count(needle) for needle in needles]
+        own = score(counts, doc.length)
+        around = own
+        if doc.context.strip():
+            more = [count + doc.context.count(needle) for count, needle in zip(counts, needles, strict=True)]
+            around = score(more, doc.length + doc.context.count(" ") - 1)
+        scored[doc.id] = Scores(own, around)
+    return scored

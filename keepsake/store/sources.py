@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass, field
 
 from keepsake.store.engine import Row, Tx, Value
+from keepsake.store.memories import blanked
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +132,9 @@ async def blank(tx: Tx, org: int, bank: int, id: int, span: str) -> None:
     )
     if row is None or not span:
         return
-    start, end = (int(part) for part in span.split(":"))
-    text: str = row["text"]
     await tx.run(
         "UPDATE sources SET text = :text, hash = '' WHERE org = :org AND bank = :bank AND id = :id",
-        text=text[:start] + " " * (min(end, len(text)) - start) + text[end:],
+        text=blanked(row["text"], span),
         org=org,
         bank=bank,
         id=id,

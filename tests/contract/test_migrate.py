@@ -27,8 +27,9 @@ async def terms(store: Store) -> list[str]:
 
 
 def steps(database: "Database", *scripts: str) -> list[migrate.Migration]:
-    more = [migrate.Migration(n, "more", script, frozenset()) for n, script in enumerate(scripts, 2)]
-    return [*migrate.known(database.engine), *more]
+    known = migrate.known(database.engine)
+    more = [migrate.Migration(n, "more", script, frozenset()) for n, script in enumerate(scripts, len(known) + 1)]
+    return [*known, *more]
 
 
 async def test_migrating_again_changes_nothing(store: Store, database: "Database") -> None:
@@ -56,10 +57,10 @@ async def test_a_newer_schema_is_refused(database: "Database") -> None:
 
 
 async def test_an_edited_step_is_refused(database: "Database") -> None:
-    (first,) = steps(database)
+    first, *rest = steps(database)
 
     with pytest.raises(Misconfigured, match="other contents"):
-        await database.migrate([replace(first, script=first.script + "-- edited\n")])
+        await database.migrate([replace(first, script=first.script + "-- edited\n"), *rest])
 
 
 async def test_a_step_that_loses_rows_is_refused_and_leaves_everything(store: Store, database: "Database") -> None:
