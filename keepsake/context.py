@@ -49,6 +49,11 @@ class Embedding:
             return embed.static().embed(texts)
         return await self._run(lambda: embed.static().embed(texts))
 
+    def at_once(self, told: str) -> "npt.NDArray[np.float32]":
+        """One vector inside a transaction; `static_model` was awaited before, so nothing is loaded here."""
+        row: npt.NDArray[np.float32] = embed.static().embed([told])[0]
+        return row
+
     async def sharp(self, texts: Sequence[str]) -> "npt.NDArray[np.float32]":
         """Vectors that tell meanings apart better."""
         return await self._run(lambda: embed.sharp().embed(texts))
@@ -125,6 +130,8 @@ class Ctx:
     report: Report
     #: The operation that runs, set by dispatch.
     operation: str = ""
+    #: Names of the secrets that dispatch took out of what was given.
+    redacted: tuple[str, ...] = ()
 
     @property
     def store(self) -> Store:
@@ -144,6 +151,10 @@ class Ctx:
     def running(self, operation: str) -> "Ctx":
         """The same request, inside an operation."""
         return replace(self, operation=operation)
+
+    def without(self, redacted: tuple[str, ...]) -> "Ctx":
+        """The same request, knowing which secrets were taken out of it."""
+        return replace(self, redacted=redacted) if redacted else self
 
     async def read(self, body: Callable[[Tx], Coroutine[Any, Any, T]]) -> T:
         """Read on one snapshot."""

@@ -1,7 +1,7 @@
 """The one door: every surface calls through here, and nothing runs that was not admitted."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from keepsake.auth import limits, policy
 from keepsake.auth.limits import Allowance
 from keepsake.context import Ctx
-from keepsake.core import log, meter
+from keepsake.core import log, meter, secrets
 from keepsake.core.errors import BadInput, Broken, KeepsakeError, UnknownTool
 from keepsake.core.lazy import lazy
 from keepsake.core.models import Given
@@ -40,7 +40,7 @@ class Door:
         """A tool of the table; the words are the same whatever the reason it is not there."""
         tool = self.dialect.tools.get(name)
         if tool is None or not policy.in_tier(ctx.principal, tool.operation):
-            raise UnknownTool(f"Unknown tool: {name[:100]}. Use tools/list to see the tools that you may call.")
+            raise UnknownTool(f"Unknown tool: {_echoed(name, 100)}. Use tools/list to see the tools that you may call.")
         return tool
 
 
@@ -63,15 +63,19 @@ async def call_tool(ctx: Ctx, door: Door, name: str, arguments: Arguments) -> Ba
     """Run a tool of a dialect; the surface has counted the call already."""
     tool = door.tool(ctx, name)
     admit(ctx, tool.operation, arguments, tool.bank_argument)
-    wire = validated(tool.arguments, arguments, tool.name)
-    return tool.from_core(await _run(ctx, tool.operation, tool.to_core(wire)))
+    wire, found = cleaned(validated(tool.arguments, arguments, tool.name), tool.name)
+
+    async def shaped(running: Ctx) -> BaseModel:
+        return tool.from_core(await tool.operation(running, tool.to_core(wire)))
+
+    return await _run(ctx.without(found), tool.operation, shaped)
 
 
 def admitted(ctx: Ctx, operation: str, arguments: Arguments) -> AnyOperation:
     """An operation by its id, if this principal may run it."""
     declared = everything.REGISTRY.get(operation)
     if declared is None or not policy.in_tier(ctx.principal, declared):
-        raise UnknownTool(f"Unknown operation: {operation[:100]}. The OpenAPI document lists them.")
+        raise UnknownTool(f"Unknown operation: {_echoed(operation, 100)}. The OpenAPI document lists them.")
     admit(ctx, declared, arguments)
     return declared
 
@@ -79,14 +83,14 @@ def admitted(ctx: Ctx, operation: str, arguments: Arguments) -> AnyOperation:
 async def call(ctx: Ctx, operation: str, arguments: Arguments) -> BaseModel:
     """Run an operation by its id, in its own words."""
     declared = admitted(ctx, operation, arguments)
-    return await _run(ctx, declared, validated(declared.given, arguments, operation))
+    given, found = cleaned(validated(declared.given, arguments, operation), operation)
+    return await _run(ctx.without(found), declared, lambda running: declared(running, given))
 
 
-async def _run(ctx: Ctx, operation: AnyOperation, given: Given) -> BaseModel:
+async def _run(ctx: Ctx, operation: AnyOperation, work: Callable[[Ctx], Awaitable[BaseModel]]) -> BaseModel:
     started, outcome = time.perf_counter(), "ok"
     try:
-        result: BaseModel = await operation(ctx.running(operation.id), given)
-        return result
+        return await work(ctx.running(operation.id))
     except KeepsakeError as refused:
         outcome = refused.code
         log.info("refused", operation=operation.id, code=refused.code, request=ctx.request_id)
@@ -110,10 +114,36 @@ def validated(model: type[Given], arguments: Arguments, name: str) -> Given:
         raise BadInput(f"{name}: the arguments are nested too deeply.") from error
 
 
+# Here and not in the operations: every call passes, reading or writing, so no operation can forget it.
+def cleaned(given: Given, name: str) -> tuple[Given, tuple[str, ...]]:
+    """What was given without its secrets, and the names of those; a field that must hold one is a `SecretStr`."""
+    found: list[str] = []
+    fields = {field: _clean(getattr(given, field), found) for field in given.model_fields_set}
+    return (validated(type(given), fields, name), tuple(dict.fromkeys(found))) if found else (given, ())
+
+
+def _clean(value: object, found: list[str]) -> object:
+    """Names of our own fields say nothing; keys of a mapping that a caller chose do."""
+    if isinstance(value, BaseModel):
+        return {field: _clean(getattr(value, field), found) for field in value.model_fields_set}
+    if isinstance(value, list):
+        return [_clean(part, found) for part in value]
+    if not isinstance(value, str | dict):
+        return value
+    made = secrets.redacted_json(value)
+    found += made.found
+    return made.value
+
+
+def _echoed(text: str, most: int) -> str:
+    """The beginning of what a caller said, safe to repeat."""
+    return secrets.redacted(text[: 10 * most]).text[:most]
+
+
 def _told(error: ValidationError, model: type[Given]) -> str:
     sentences = []
     for problem in error.errors(include_url=False, include_input=False)[:5]:
-        place = ".".join(str(part) for part in problem["loc"])[:200] or "the arguments"
+        place = _echoed(".".join(str(part) for part in problem["loc"]), 200) or "the arguments"
         if problem["type"] == "extra_forbidden":
             known = ", ".join(model.model_fields) or "none"
             sentences.append(f"`{place}` is not an argument; the arguments are: {known}.")
@@ -121,4 +151,4 @@ def _told(error: ValidationError, model: type[Given]) -> str:
             sentences.append(f"`{place}` is required.")
         else:
             sentences.append(f"`{place}`: {problem['msg'].removeprefix('Value error, ')}.")
-    return " ".join(sentences).encode("utf-8", "replace").decode()
+    return secrets.redacted(" ".join(sentences).encode("utf-8", "replace").decode()).text

@@ -181,6 +181,7 @@ async def stats(ctx: Ctx, given: InBank) -> Stats:
 @operation("bank.delete", effect=Effect.DESTRUCTIVE, scope="bank:admin memory:delete")
 async def delete(ctx: Ctx, given: InBank) -> Receipt:
     """Permanently delete a bank and all its data; leaves a receipt."""
+    await ctx.app.embedding.static_model(ctx.store)
 
     async def body(tx: Tx) -> Changed[Receipt]:
         bank = await found(tx, ctx, given.bank)

@@ -176,7 +176,9 @@ async def work(app: App) -> Finding:
     failing = [one for one in standing if one.error]
     if failing:
         kinds = ", ".join(sorted({f"{one.kind} ({one.error.partition(':')[0]})" for one in failing}))
-        mend = "The log of the server tells why; they are tried again by themselves."
+        mend = (
+            "The log of the server tells why; list_operations shows which are tried again and which have been given up."
+        )
         return problem("jobs", f"{sum(one.jobs for one in failing)} keep failing: {kinds}.", mend)
     waiting = sum(one.jobs for one in standing if one.state == "pending")
     return ok("jobs", f"{waiting} waiting, none failing")

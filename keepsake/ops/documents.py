@@ -94,6 +94,7 @@ async def get(ctx: Ctx, given: OneDocument) -> DocumentText:
 @operation("document.delete", effect=Effect.DESTRUCTIVE, scope="memory:delete")
 async def delete(ctx: Ctx, given: OneDocument) -> Receipt:
     """Delete a document with every revision, and all memories linked to it; leaves a receipt."""
+    await ctx.app.embedding.static_model(ctx.store)
 
     async def body(tx: Tx) -> Changed[Receipt]:
         bank, source = await _one(tx, ctx, given)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from keepsake.context import Ctx
 from keepsake.core import clock
 from keepsake.core.models import Receipt
-from keepsake.store import banks, memories, receipts, search, sources, suppressions
+from keepsake.ops import storing
+from keepsake.store import banks, conflicts, entities, jobs, memories, receipts, search, sources, suppressions, threads
 from keepsake.store.engine import Tx
 
 #: Rows removed by one statement.
@@ -21,14 +22,19 @@ async def suppress(tx: Tx, ctx: Ctx, bank: banks.Bank, ids: Sequence[int]) -> No
 
 async def forget(tx: Tx, ctx: Ctx, bank: banks.Bank, ids: Sequence[int], documents: int = 0) -> Receipt:
     """Remove memories with their index rows, vectors, links and source text, and leave a receipt."""
+    ids = sorted({*ids, *await memories.children(tx, ctx.org, bank.id, ids)})
+    touched: set[int] = set()
     for start in range(0, len(ids), BATCH):
         batch = list(ids[start : start + BATCH])
-        for memory in (await memories.fetched(tx, ctx.org, bank.id, batch)).values():
-            if memory.source is not None:
-                await sources.blank(tx, ctx.org, bank.id, memory.source, memory.span)
+        await _blank(tx, ctx, bank, batch)
+        touched |= set(await threads.close_gap(tx, ctx.org, bank.id, batch))
         await search.remove(tx, ctx.org, bank.id, batch)
+        await entities.forget(tx, ctx.org, bank.id, batch)
+        await conflicts.forget(tx, ctx.org, bank.id, batch)
         await memories.delete(tx, ctx.org, bank.id, batch)
-    await banks.purged(tx, ctx.org, bank.id)
+    seq = await banks.purged(tx, ctx.org, bank.id)
+    await storing.remake(tx, ctx.app, ctx.org, bank.id, sorted(touched.difference(ids)), seq)
+    await jobs.wanted(tx, ctx.store, ctx.org, bank.id, "embed", ctx.now)
     digest = ctx.store.digest(json.dumps(sorted(ids)))
     row = receipts.Receipt(
         org=ctx.org,
@@ -51,3 +57,12 @@ async def forget(tx: Tx, ctx: Ctx, bank: banks.Bank, ids: Sequence[int], documen
         documents=documents,
         digest=digest,
     )
+
+
+async def _blank(tx: Tx, ctx: Ctx, bank: banks.Bank, ids: Sequence[int]) -> None:
+    """Put blanks where these memories stood in what they were told by."""
+    for memory in (await memories.fetched(tx, ctx.org, bank.id, ids)).values():
+        if memory.source is not None:
+            await sources.blank(tx, ctx.org, bank.id, memory.source, memory.span)
+        if memory.parent is not None:
+            await memories.blank(tx, ctx.org, bank.id, memory.parent, memory.span)

@@ -11,9 +11,9 @@ from keepsake.core.models import Budget, FactType, InBank, Moment, Receipt, Resu
 from keepsake.core.operation import Effect, operation
 from keepsake.core.text import Clean, CleanJson, Filled
 from keepsake.ops import banks as bank_ops
-from keepsake.ops import forgetting, retrieve, views
-from keepsake.store import banks, jobs, memories, search, sources, suppressions
-from keepsake.store.engine import Tx, VectorRow
+from keepsake.ops import forgetting, retrieve, storing, views
+from keepsake.store import banks, jobs, memories, sources, suppressions
+from keepsake.store.engine import Tx
 from keepsake.store.memories import Filter, Memory
 
 #: Longer texts are documents to be split by whoever has them.
@@ -34,6 +34,7 @@ class Retain(InBank):
     document: Clean | None = Field(
         None, min_length=1, max_length=500, description="Document this belongs to; what it said before is replaced."
     )
+    whole: bool = Field(False, description="Keep it as one memory, however much it says.")
 
 
 class Retained(Result):
@@ -42,13 +43,16 @@ class Retained(Result):
     status: Literal["stored", "skipped"] = Field(description="skipped: the text was forgotten on request before.")
     id: str | None = Field(None, description="Id of the memory; it can be found from now on.")
     bank: str = Field(description="Name of the bank.")
+    redacted: list[str] | None = Field(
+        None, description="Kinds of secrets that were taken out before anything was stored, where there were any."
+    )
 
 
 @operation("memory.retain", effect=Effect.MUTATE, scope="memory:write")
 async def retain(ctx: Ctx, given: Retain) -> Retained:
     """Store information to long-term memory; it is durable and can be found as soon as this returns."""
     model = await ctx.app.embedding.static_model(ctx.store)
-    vector = (await ctx.app.embedding.static([given.content]))[0]
+    found = list(ctx.redacted) or None
 
     async def body(tx: Tx) -> Changed[Retained]:
         bank = await bank_ops.ensured(tx, ctx, given.bank)
@@ -73,15 +77,15 @@ async def retain(ctx: Ctx, given: Retain) -> Retained:
             category=given.category,
             tags=tuple(dict.fromkeys(given.tags)),
             metadata=given.metadata,
+            parts={"whole": True} if given.whole else {},
             happened_from=clock.parse(given.happened_at) if given.happened_at else None,
             source=source,
             span=f"0:{len(given.content)}" if source else "",
         )
-        await memories.insert(tx, memory)
-        await search.add(tx, ctx.org, bank.id, id, search.Fields(given.content))
-        await tx.put_vector(VectorRow(ctx.org, bank.id, id, model.id, vector, hash, seq))
-        await jobs.wanted(tx, ctx.store, ctx.org, bank.id, "embed", ctx.now)
-        return Changed(Retained(status="stored", id=str(id), bank=bank.name), bank.id, [id], given.content)
+        await storing.store(tx, ctx.app, memory, model)
+        await jobs.wanted(tx, ctx.store, ctx.org, bank.id, "enrich", ctx.now)
+        stored = Retained(status="stored", id=str(id), bank=bank.name, redacted=found)
+        return Changed(stored, bank.id, [id], given.content)
 
     return await ctx.change(body)
 
@@ -217,6 +221,7 @@ async def get(ctx: Ctx, given: OneMemory) -> models.Memory:
 @operation("memory.forget", effect=Effect.DESTRUCTIVE, scope="memory:delete")
 async def forget(ctx: Ctx, given: OneMemory) -> Receipt:
     """Permanently delete one memory from text, index and vectors; leaves a receipt."""
+    await ctx.app.embedding.static_model(ctx.store)
 
     async def body(tx: Tx) -> Changed[Receipt]:
         bank, memory = await _one(tx, ctx, given)
@@ -236,6 +241,7 @@ class Clear(InBank):
 @operation("memory.clear", effect=Effect.DESTRUCTIVE, scope="memory:delete")
 async def clear(ctx: Ctx, given: Clear) -> Receipt:
     """Clear a bank's memories, all or of one fact type, without deleting the bank; leaves a receipt."""
+    await ctx.app.embedding.static_model(ctx.store)
 
     async def body(tx: Tx) -> Changed[Receipt]:
         bank = await bank_ops.ensured(tx, ctx, given.bank)

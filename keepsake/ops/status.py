@@ -39,7 +39,7 @@ class Status(Result):
     banks: list[BankStatus] = Field(description="The banks that you may see, by name.")
     memories: int = Field(description="Memories in all of them.")
     jobs: dict[str, int] = Field(description="Background jobs of these banks, by state.")
-    failing: list[Failing] = Field(description="Jobs that failed and are tried again.")
+    failing: list[Failing] = Field(description="Jobs that failed, whether they are tried again or given up.")
     keys: int | None = Field(description="Active keys; null for who may not manage them.")
 
 

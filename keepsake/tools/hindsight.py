@@ -1,10 +1,18 @@
-"""The hindsight dialect: banks, retain and recall, documents, tags; single-bank and multi-bank."""
+"""The hindsight dialect: memories, models, directives, documents, operations, tags, banks; single- and multi-bank."""
 
 from dataclasses import replace
 
-from keepsake.ops import banks, documents, memory, tags
+from keepsake.ops import banks, directives, documents, jobs, memory, mental_models, reflect, tags
 from keepsake.tools.dialect import Dialect, Takes, Tool, table, with_bank
 from keepsake.tools.hindsight_banks import Bank, Banks, BankStats, CreateBank, GetBank, ListBanks, UpdateBank
+from keepsake.tools.hindsight_directives import (
+    CreateDirective,
+    DeletedDirective,
+    Directive,
+    Directives,
+    ListDirectives,
+    OneDirective,
+)
 from keepsake.tools.hindsight_documents import Document, Documents, ListDocuments, OneDocument
 from keepsake.tools.hindsight_memories import (
     ClearMemories,
@@ -19,6 +27,18 @@ from keepsake.tools.hindsight_memories import (
     Retain,
     Retained,
 )
+from keepsake.tools.hindsight_models import (
+    CreateMentalModel,
+    ListMentalModels,
+    MentalModel,
+    MentalModelAsked,
+    MentalModelDeleted,
+    MentalModels,
+    OneMentalModel,
+    UpdateMentalModel,
+)
+from keepsake.tools.hindsight_operations import CancelledOperation, ListOperations, OneOperation, Operation, Operations
+from keepsake.tools.hindsight_reflect import Reflect, Reflected
 
 _SINGLE = (
     Tool(
@@ -35,12 +55,31 @@ _SINGLE = (
         Recalled,
         "Use it at the start of a conversation, before recommending, and whenever the user may have told it before.",
     ),
+    Tool(
+        "reflect",
+        reflect.reflect,
+        Reflect,
+        Reflected,
+        "Use it for questions like `What should I do?` rather than `What did I say?`.",
+    ),
+    Tool("create_mental_model", mental_models.create, CreateMentalModel, MentalModelAsked),
+    Tool("list_mental_models", mental_models.list_, ListMentalModels, MentalModels),
+    Tool("get_mental_model", mental_models.get, OneMentalModel, MentalModel),
+    Tool("update_mental_model", mental_models.update, UpdateMentalModel, MentalModel),
+    Tool("delete_mental_model", mental_models.delete, OneMentalModel, MentalModelDeleted),
+    Tool("refresh_mental_model", mental_models.refresh, OneMentalModel, MentalModelAsked),
+    Tool("list_directives", directives.list_, ListDirectives, Directives),
+    Tool("create_directive", directives.create, CreateDirective, Directive),
+    Tool("delete_directive", directives.delete, OneDirective, DeletedDirective),
     Tool("list_memories", memory.list_, ListMemories, Facts),
     Tool("get_memory", memory.get, OneMemory, Fact),
     Tool("delete_memory", memory.forget, OneMemory, Deleted),
     Tool("list_documents", documents.list_, ListDocuments, Documents),
     Tool("get_document", documents.get, OneDocument, Document),
     Tool("delete_document", documents.delete, OneDocument, Deleted),
+    Tool("list_operations", jobs.list_, ListOperations, Operations),
+    Tool("get_operation", jobs.get, OneOperation, Operation),
+    Tool("cancel_operation", jobs.cancel, OneOperation, CancelledOperation),
     Tool("list_tags", tags.list_, ListTags),
     Tool("get_bank", banks.get, GetBank, Bank),
     Tool("update_bank", banks.update, UpdateBank, Bank),

@@ -45,11 +45,12 @@ class Retained(Gives):
     status: Literal["stored", "skipped"] = Field(description="skipped: this text was deleted on request before")
     memory_id: str | None = Field(None, description="Id of the memory")
     bank_id: str = Field(description="The bank it is in")
+    redacted: list[str] | None = Field(None, description="Kinds of secrets that were taken out before it was stored")
 
     @classmethod
     def from_core(cls, result: BaseModel) -> Self:
         assert isinstance(result, memory.Retained)
-        return cls(status=result.status, memory_id=result.id, bank_id=result.bank)
+        return cls(status=result.status, memory_id=result.id, bank_id=result.bank, redacted=result.redacted)
 
 
 class Recall(Takes):

@@ -1,0 +1,111 @@
+"""What a language model may cost: set aside before a call, settled after it, never above the budget."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+from keepsake.context import App
+from keepsake.core.clock import SECOND
+from keepsake.core.errors import BadInput, Unavailable
+from keepsake.services import llm
+from keepsake.services.llm import Ask, Llm, LlmFailed, Reply
+from keepsake.store import usage
+from keepsake.store.engine import Tx
+from keepsake.store.usage import Hold
+
+T = TypeVar("T")
+#: The background's own budget stands under no one's name.
+BACKGROUND = ""
+
+
+class Spent(BadInput):
+    """The budget of tokens for this week or day is spent."""
+
+
+class Unusable(Unavailable):
+    """The model's answer was wrong twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payer:
+    """Who asks a model, in which bank and for which operation."""
+
+    app: App
+    org: int
+    bank: int
+    operation: str
+    #: Name of the principal, or BACKGROUND.
+    holder: str
+
+    def hold(self, tokens: int) -> tuple[Hold, int]:
+        """What to set aside now, and the limit that it must keep."""
+        settings, now = self.app.settings, self.app.now()
+        if self.holder == BACKGROUND:
+            return Hold(self.org, BACKGROUND, day(now), tokens), settings.llm_daily_tokens
+        return Hold(self.org, self.holder, week(now), tokens), settings.weekly_token_limit
+
+
+def day(now: int) -> str:
+    """The period of a day, UTC."""
+    return f"d{datetime.fromtimestamp(now / SECOND, UTC).date()}"
+
+
+def week(now: int) -> str:
+    """The period of a week, which begins on Monday at 00:00 UTC."""
+    today = datetime.fromtimestamp(now / SECOND, UTC).date()
+    return f"w{today - timedelta(days=today.weekday())}"
+
+
+def model(app: App) -> Llm | None:
+    """The language model that is configured."""
+    return llm.configured(app.settings)
+
+
+async def chat(payer: Payer, asked: Llm, ask: Ask) -> Reply:
+    """Ask a model within the budget of who asks; Spent before anything is sent, where it does not suffice."""
+    hold, limit = payer.hold(ask.most)
+    if not await payer.app.store.write(payer.org, lambda tx: usage.reserve(tx, hold, limit)):
+        period, reset = ("day", "tomorrow") if payer.holder == BACKGROUND else ("week", "on Monday")
+        raise Spent(f"The budget of {limit} tokens for this {period} is spent; it begins anew {reset}, 00:00 UTC.")
+    # Whoever gives up waiting has still made the model work: all that was set aside counts then.
+    cost = (hold.tokens - ask.max_tokens, ask.max_tokens)
+    try:
+        reply = await asked.chat(ask)
+        cost = (reply.tokens_in, reply.tokens_out)
+        return reply
+    except LlmFailed as error:
+        cost = cost if error.may_have_spent else (0, 0)
+        raise
+    finally:
+        await payer.app.store.write(payer.org, lambda tx: _settled(tx, payer, hold, asked.model, cost))
+
+
+async def _settled(tx: Tx, payer: Payer, hold: Hold, model: str, cost: tuple[int, int]) -> None:
+    tokens_in, tokens_out = cost
+    await usage.settle(tx, hold, tokens_in + tokens_out)
+    row = usage.Usage(
+        org=payer.org,
+        bank=payer.bank,
+        id=payer.app.store.new_id(),
+        at=payer.app.now(),
+        principal=payer.holder or "background",
+        operation=payer.operation,
+        model=model,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+    )
+    await usage.record(tx, row)
+
+
+async def checked(payer: Payer, asked: Llm, ask: Ask, check: Callable[[Reply], T]) -> T:
+    """Ask until the answer passes its check (which raises ValueError), at most twice; then Unusable."""
+    reply = await chat(payer, asked, ask)
+    try:
+        return check(reply)
+    except ValueError as error:
+        again = await chat(payer, asked, ask.mended(reply.text, str(error)))
+    try:
+        return check(again)
+    except ValueError as error:
+        raise Unusable(f"The model {asked.model} answered wrongly twice: {error}") from error

@@ -1,0 +1,107 @@
+"""What a language model is told: who it speaks for, the rules of the bank, and memories fenced as data."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from keepsake.core import cite, models
+from keepsake.ops.retrieve import Hit
+from keepsake.services.llm import Message, Quoted, fenced
+from keepsake.store.banks import Bank
+from keepsake.store.directives import Directive
+
+#: Characters of one memory, and of all memories, that a model is given.
+ONE, ALL = 2_000, 40_000
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, and why."""
+
+    query: str
+    context: str = ""
+
+
+def quoted(number: int, memory: models.Memory, query: str) -> Quoted:
+    """A memory as a model is given it."""
+    told = cite.excerpt(query, memory.text, ONE)
+    return Quoted(number, memory.id, told, memory.trust, memory.happened_at or memory.learned_at)
+
+
+def given(hits: Sequence[Hit], query: str) -> list[Quoted]:
+    """Memories, best first, as many as a model is given."""
+    room = ALL
+    kept: list[Quoted] = []
+    for number, hit in enumerate(hits, 1):
+        one = quoted(number, hit.memory, query)
+        room -= len(one.text)
+        if room < 0 and kept:
+            break
+        kept.append(one)
+    return kept
+
+
+def _character(bank: Bank, rules: Sequence[Directive]) -> str:
+    """Who the model speaks for, and the bank's directives, the most important first."""
+    parts = ["You answer questions from the long-term memory of an AI agent."]
+    if bank.mission:
+        parts.append(f"The agent's mission: {bank.mission}")
+    traits = ", ".join(f"{trait} {level} of 5" for trait, level in bank.disposition.items())
+    parts.append(f"Its disposition: {traits}.")
+    if rules:
+        told = [f"{n}. {rule.name} (set by {rule.trust}): {rule.content}" for n, rule in enumerate(rules, 1)]
+        parts.append("\n".join(["Its directives, the most important first:", *told]))
+    return "\n".join(parts)
+
+
+GROUNDED = (
+    "Use only the memories that you are given: say what they do not tell instead of guessing. Where two of them"
+    " disagree, the later one holds."
+)
+CITING = (
+    "After every claim put the number of the memory it comes from in square brackets, such as [1] or [2][5]. Never cite"
+    " a number that was not given. Answer in a few plain sentences, without a list of sources."
+)
+
+
+def _asked(question: Question, hits: Sequence[Hit]) -> Message:
+    why = f"\nContext: {question.context}" if question.context else ""
+    return Message("user", f"{fenced(given(hits, question.query))}\n\nQuestion: {question.query}{why}")
+
+
+def reflecting(
+    bank: Bank, rules: Sequence[Directive], question: Question, hits: Sequence[Hit]
+) -> tuple[Message, Message]:
+    """Ask for an answer in prose that cites its memories."""
+    return Message("system", f"{_character(bank, rules)}\n{GROUNDED} {CITING}"), _asked(question, hits)
+
+
+def shaping(bank: Bank, rules: Sequence[Directive], question: Question, hits: Sequence[Hit]) -> tuple[Message, Message]:
+    """Ask for an answer in the shape that goes with the request."""
+    return Message("system", f"{_character(bank, rules)}\n{GROUNDED} Answer in JSON only."), _asked(question, hits)
+
+
+DOCUMENT = (
+    "Write a short document that answers the question from the memories, in sections. Every sentence states what one or"
+    " more memories say and names their numbers in `evidence`. " + GROUNDED
+)
+
+
+def modelling(bank: Bank, query: str, hits: Sequence[Hit]) -> tuple[Message, Message]:
+    """Ask for a mental model: a document whose every sentence names its evidence."""
+    return Message("system", f"{_character(bank, ())}\n{DOCUMENT}"), _asked(Question(query), hits)
+
+
+OBSERVING = (
+    "You look for what several facts show together: a pattern, a preference, a change over time. Write an observation"
+    " only where at least two of the new facts support it, in one or two sentences, with the numbers of those facts in"
+    " `evidence`. Where a known observation says the same, put its number in `updates` and write it anew, else leave"
+    " that null. Add nothing that the facts do not say; an empty list is a good answer."
+)
+
+
+def observing(facts: Sequence[Quoted], known: Sequence[Quoted]) -> tuple[Message, Message]:
+    """Ask for observations over new facts, beside those that are known."""
+    told = f"New facts. {fenced(facts)}"
+    if known:
+        told += f"\n\nKnown observations. {fenced(known)}"
+    return Message("system", OBSERVING), Message("user", told)

@@ -1,0 +1,163 @@
+"""Truth over time: what is told twice merges, what is newer takes the place of what it contradicts."""
+
+import heapq
+
+from pydantic import Field
+
+from keepsake.context import App, Changed, Ctx
+from keepsake.core import ids as all_ids
+from keepsake.core import models, truth
+from keepsake.core import text as texts
+from keepsake.core.errors import NotFound
+from keepsake.core.models import InBank, Result
+from keepsake.core.operation import Effect, operation
+from keepsake.core.text import Filled
+from keepsake.ops import banks as bank_ops
+from keepsake.ops import storing, views
+from keepsake.store import banks, conflicts, jobs, memories, search
+from keepsake.store.engine import Tx
+from keepsake.store.memories import Memory
+
+#: How many of the memories that share most words with a new one are compared with it.
+COMPARED = 5
+
+
+async def settle(tx: Tx, app: App, fact: Memory) -> None:
+    """Compare a new fact with what is known, and let the newer truth stand."""
+    for older in await _alike(tx, fact):
+        likeness = _likeness(app, older.text, fact.text)
+        verdict = truth.verdict(older.text, fact.text, likeness)
+        if verdict == "same" and _of_one_kind(older, fact):
+            await memories.confirm(tx, fact.org, fact.bank, older.id)
+            await memories.relate(tx, fact.org, fact.bank, fact.id, older.id, "near_duplicate")
+            await storing.hide(tx, fact, "merged")
+            return
+        if verdict == "contradicts":
+            await memories.supersede(tx, fact.org, fact.bank, [older.id], fact.id, fact.learned_at)
+            await memories.relate(tx, fact.org, fact.bank, fact.id, older.id, "supersedes")
+        elif verdict == "unclear":
+            found = conflicts.Conflict(app.store.new_id(), older.id, fact.id, "may contradict", app.now())
+            await conflicts.insert(tx, fact.org, fact.bank, found)
+
+
+def _of_one_kind(older: Memory, fact: Memory) -> bool:
+    """Whether merging two memories loses nothing: neither rests on a source, and both are filed alike."""
+    is_loose = older.source is None and fact.source is None
+    return is_loose and older.tags == fact.tags and older.category == fact.category
+
+
+async def _alike(tx: Tx, fact: Memory) -> list[Memory]:
+    """The older memories that share most words with a fact."""
+    stems = texts.asked(fact.text)[:24]
+    known = await search.corpus(tx, fact.org, fact.bank, stems)
+    scores = await search.candidates(tx, search.Asked(fact.org, fact.bank, stems, known))
+    best = heapq.nlargest(COMPARED + 1, scores, key=lambda id: scores[id].own)
+    rows = await memories.fetched(tx, fact.org, fact.bank, [id for id in best if id != fact.id])
+    older = [row for row in rows.values() if row.learned_at <= fact.learned_at and row.superseded_at is None]
+    return [row for row in older if row.state == "live" and row.parent != (fact.parent or 0)]
+
+
+def _likeness(app: App, older: str, newer: str) -> float:
+    """How alike two texts are: in meaning, by the quick model, or in the words they are made of."""
+    model = app.embedding.known["static"]
+    cosine = float(app.embedding.at_once(older) @ app.embedding.at_once(newer))
+    one, other = set(texts.words(older)), set(texts.words(newer))
+    shared = len(one & other) / max(1, len(one | other))
+    return min(1.0, max(shared, (cosine - model.zero) / (model.one - model.zero)))
+
+
+class ListConflicts(InBank):
+    """Which conflicts."""
+
+    limit: int = Field(100, ge=1, le=1_000, description="Maximum number of results.")
+
+
+class Conflict(Result):
+    """Two memories that cannot both hold."""
+
+    id: str = Field(description="Id of the conflict.")
+    older: models.Memory = Field(description="What was told first.")
+    newer: models.Memory = Field(description="What was told later.")
+    why: str = Field(description="What made it doubtful.")
+
+
+class Conflicts(Result):
+    """Open conflicts, newest first."""
+
+    conflicts: list[Conflict] = Field(description="Newest first.")
+
+
+@operation("memory.conflicts", effect=Effect.READ, scope="memory:read")
+async def list_(ctx: Ctx, given: ListConflicts) -> Conflicts:
+    """List pairs of memories that may contradict each other; `memory.correct` settles them."""
+
+    async def body(tx: Tx) -> Conflicts:
+        bank = await bank_ops.found(tx, ctx, given.bank)
+        if bank is None:
+            return Conflicts(conflicts=[])
+        rows = await conflicts.listed(tx, ctx.org, bank.id, given.limit)
+        ids = [id for row in rows for id in (row.older, row.newer)]
+        held = await memories.fetched(tx, ctx.org, bank.id, ids)
+        shown = {memory.id: memory for memory in await views.described(tx, bank, list(held.values()))}
+        return Conflicts(
+            conflicts=[
+                Conflict(id=str(row.id), older=shown[str(row.older)], newer=shown[str(row.newer)], why=row.why)
+                for row in rows
+                if row.older in held and row.newer in held
+            ]
+        )
+
+    return await ctx.read(body)
+
+
+class Correct(InBank):
+    """What is wrong, and what is right."""
+
+    id: str = Field(min_length=1, max_length=64, description="Id of the memory that is wrong or outdated.")
+    content: Filled = Field(max_length=100_000, description="What holds instead.")
+
+
+@operation("memory.correct", effect=Effect.MUTATE, scope="memory:write")
+async def correct(ctx: Ctx, given: Correct) -> models.Memory:
+    """Replace a wrong or outdated memory; the old one stays findable as of its time."""
+    model = await ctx.app.embedding.static_model(ctx.store)
+
+    async def body(tx: Tx) -> Changed[models.Memory]:
+        bank, old = await _known(tx, ctx, given)
+        seq = await banks.step(tx, ctx.org, bank.id)
+        new = Memory(
+            org=ctx.org,
+            bank=bank.id,
+            id=ctx.store.new_id(),
+            kind=old.kind if old.kind != "note" else "fact",
+            fact_type=old.fact_type,
+            text=given.content,
+            learned_at=ctx.now,
+            author=ctx.principal.name,
+            text_hash=texts.digest(given.content),
+            tokens=texts.cost(given.content),
+            seq=seq,
+            title=old.title,
+            category=old.category,
+            tags=old.tags,
+            metadata=old.metadata,
+            happened_from=old.happened_from,
+            trust=old.trust,
+        )
+        new = await storing.store(tx, ctx.app, new, model)
+        await memories.supersede(tx, ctx.org, bank.id, [old.id], new.id, ctx.now)
+        await memories.relate(tx, ctx.org, bank.id, new.id, old.id, "supersedes")
+        await conflicts.settle(tx, ctx.org, bank.id, [old.id], ctx.principal.name)
+        await jobs.wanted(tx, ctx.store, ctx.org, bank.id, "embed", ctx.now)
+        return Changed(views.shown(new, bank.name, None), bank.id, [old.id, new.id], given.content)
+
+    return await ctx.change(body)
+
+
+async def _known(tx: Tx, ctx: Ctx, given: Correct) -> tuple[banks.Bank, Memory]:
+    bank = await bank_ops.found(tx, ctx, given.bank)
+    id = all_ids.parse(given.id)
+    rows = await memories.fetched(tx, ctx.org, bank.id, [id]) if bank and id else {}
+    if bank is None or not rows:
+        raise NotFound(f"No memory {given.id!r} in this bank. Use list_memories or recall to find its id.")
+    return bank, next(iter(rows.values()))

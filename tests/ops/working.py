@@ -1,0 +1,34 @@
+"""Jobs of a kind that only tests know, on a clock that stands still."""
+
+from keepsake.context import App
+from keepsake.core import clock
+from keepsake.ops.embedding import Alive
+from keepsake.store import banks, jobs
+from keepsake.store.engine import Tx
+
+ORG = 1
+
+
+class Clock:
+    """A clock that stands still until it is told otherwise."""
+
+    def __init__(self) -> None:
+        self.at = clock.now()
+
+    def __call__(self) -> int:
+        return self.at
+
+
+async def nothing(app: App, job: jobs.Job, alive: Alive) -> None:
+    """A job that is done at once."""
+
+
+async def add(app: App, name: str = "default") -> str:
+    """Leave a job in a bank and tell its id."""
+
+    async def body(tx: Tx) -> int:
+        bank = await banks.named(tx, ORG, name) or await banks.create(tx, app.store, ORG, name)
+        assert bank is not None
+        return await jobs.add(tx, app.store, ORG, bank.id, "work", app.now(), {"memory": 1})
+
+    return str(await app.store.write(ORG, body))
