@@ -35,16 +35,14 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench $(ARGS)
 
 bench-quality: $(VENV)/.installed-test
-	@test -e bench/quality.py || { echo "There is no bench/quality.py yet: the quality of recall is not measured here."; exit 1; }
 	$(BIN)/python -m bench.quality $(ARGS)
 
 soak: $(VENV)/.installed-test
-	@test -e bench/soak.py || { echo "There is no bench/soak.py yet."; exit 1; }
-	$(BIN)/python -m bench.soak $(ARGS)
+	KEEPSAKE_SOAK=1 $(BIN)/python -m pytest -v tests/stories/test_crash.py tests/stories/test_many_processes.py \
+		tests/stories/test_workers.py $(ARGS)
 
 clients: $(VENV)/.installed-test
-	@test -e bench/clients.py || { echo "There is no bench/clients.py yet."; exit 1; }
-	$(BIN)/python -m bench.clients $(ARGS)
+	$(BIN)/python scripts/clients.py $(ARGS)
 
 docs: $(VENV)/.installed-test
 	$(BIN)/python -m keepsake.surfaces.docs docs/reference

@@ -14,7 +14,10 @@ from bench import sharpen, speed, start
 #: What the peers showed on a machine of the same size (CPU of the server's whole process tree).
 PEERS = (
     ("Hindsight 1.1.0", "write 183 ms, read 60 ms CPU; 3.2 writes/s from 8 clients; 6,546 MB; 583 MB idle"),
-    ("mcp-memory-service 12.4.0", "write 21.8 ms, read 23.0 ms CPU; 23.8 writes/s; 150 MB without a model; 108 MB idle"),
+    (
+        "mcp-memory-service 12.4.0",
+        "write 21.8 ms, read 23.0 ms CPU; 23.8 writes/s; 150 MB without a model; 108 MB idle",
+    ),
     ("kiro-memory 3.1.1", "write 8.8 ms, read 5.5 ms CPU (words only); 72.7 writes/s; 126 MB; 130 MB idle"),
     ("server-memory 2026.8.31", "write 50.5 ms at 10,000, read 23.9 ms CPU; 136 of 160 concurrent writes lost"),
     ("basic-memory 0.23.2", "write 367 ms, read 72 ms CPU; 468 MB; 208 MB idle"),
@@ -43,15 +46,10 @@ def row(what: str, figure: str, bar: str) -> None:
 
 
 def installed() -> int:
-    """Megabytes of the environment this runs in, without what only tests need."""
-    if not (lock := Path("requirements.lock")).exists():
-        return 0
+    """Megabytes of a fresh environment as `make serve` makes it."""
     with tempfile.TemporaryDirectory() as folder:
         venv = Path(folder) / "venv"
-        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
-        pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "-q", "--no-deps"]
-        subprocess.run([*pip, "--require-hashes", "-r", str(lock)], check=True, capture_output=True)
-        subprocess.run([*pip, "."], check=True, capture_output=True)
+        subprocess.run(["scripts/install", str(venv), "requirements.lock"], check=True, capture_output=True)
         size = subprocess.run(["du", "-sm", str(venv)], capture_output=True, text=True, check=True).stdout
         return int(size.split()[0])
 

@@ -46,7 +46,9 @@ OPENING = (
 )
 
 
-def started(command: list[str], environment: dict[str, str], then: tuple[dict[str, object], ...] = ()) -> tuple[float, int]:
+def started(
+    command: list[str], environment: dict[str, str], then: tuple[dict[str, object], ...] = ()
+) -> tuple[float, int]:
     """CPU seconds of a whole life up to the answered tools/list (and what follows), and resident megabytes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

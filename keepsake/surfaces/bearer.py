@@ -1,5 +1,7 @@
 """The bearer of an HTTP request becomes a Principal."""
 
+import ipaddress
+
 from starlette.requests import Request
 
 from keepsake.auth import verify
@@ -7,12 +9,16 @@ from keepsake.context import App
 from keepsake.core.errors import Unauthenticated
 from keepsake.core.principal import Principal
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
 
 def is_loopback(host: str) -> bool:
     """Whether an address can be reached from this machine only."""
-    return host in LOOPBACK or host.startswith("127.")
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        # A name that merely begins like an address may lead anywhere.
+        return False
 
 
 async def principal(app: App, request: Request) -> Principal:

@@ -1,7 +1,7 @@
 """The front of an MCP endpoint: reads a request once, refuses what must be refused, picks who serves it."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 from keepsake import dispatch
 from keepsake.auth import limits
 from keepsake.context import App, Ctx
-from keepsake.core.errors import BadInput, KeepsakeError, NoSession
+from keepsake.core.errors import BadInput, KeepsakeError, NoSession, UnknownTool
 from keepsake.surfaces import batches, bearer, bodies, mcp
 from keepsake.surfaces.bodies import BadMessage
 from keepsake.surfaces.managers import Managers
@@ -48,9 +48,11 @@ class Endpoint:
     sessions: Sessions
     #: Another server than the dialect's own, for tests of the protocol.
     server: Server[Any] | None = None
+    door: dispatch.Door = field(init=False)
     managers: Managers = field(init=False)
 
     def __post_init__(self) -> None:
+        self.door = dispatch.Door(self.dialect)
         self.managers = Managers(self.server or mcp.server(self.dialect, ctx_of), self.app.settings)
 
     def running(self) -> AbstractAsyncContextManager[None]:
@@ -157,7 +159,9 @@ class Exchange:
         id = message.id if isinstance(message, types.JSONRPCRequest) else None
         try:
             for name, arguments in _calls([message]):
-                if tool := self.endpoint.dialect.tools.get(name):
+                # An unknown tool is refused by whoever answers, with the status of an answer.
+                with suppress(UnknownTool):
+                    tool = self.endpoint.door.tool(self.ctx, name)
                     dispatch.admit(self.ctx, tool.operation, arguments, tool.bank_argument)
             await self._count([message])
         except KeepsakeError as error:
@@ -236,9 +240,7 @@ class Exchange:
             await self._pass(manager, watched)
             tasks.cancel_scope.cancel()
 
-    async def _pass(
-        self, manager: StreamableHTTPSessionManager, receive: Receive, begin: Begin | None = None
-    ) -> None:
+    async def _pass(self, manager: StreamableHTTPSessionManager, receive: Receive, begin: Begin | None = None) -> None:
         """Let the SDK answer; a session that it mints is known before the client learns of it."""
 
         async def told(message: Message) -> None:

@@ -1,6 +1,7 @@
 """The HTTP application: which path is whose, and what is asked of every request."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import secrets
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -13,14 +14,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from keepsake import worker
 from keepsake.context import App
-from keepsake.core.errors import KeepsakeError
+from keepsake.core import log
+from keepsake.core.errors import Broken, KeepsakeError, NotFound, WrongHost, WrongOrigin
 from keepsake.settings import Settings
 from keepsake.surfaces import bearer, health, rest
 from keepsake.surfaces.front import Endpoint, bank_of, checked_bank
-from keepsake.surfaces.replies import as_json, rpc_refusal
+from keepsake.surfaces.replies import rest_refusal, rpc_refusal
 from keepsake.surfaces.sessions import Sessions
 from keepsake.tools import catalog
-
 
 
 @dataclass(slots=True)
@@ -46,8 +47,8 @@ class Site:
         if self.app.settings.mcp_enabled:
             for path in ("/mcp", "/mcp/"):
                 routes.append(Route(path, Mcp(self.multi)))
-            for path in ("/mcp/{bank_id}", "/mcp/{bank_id}/"):
-                routes.append(Route(path, Mcp(self.single)))
+            # A path and not a name, so that a bank with a slash in it is refused in words that say so.
+            routes.append(Route("/mcp/{bank_id:path}", Mcp(self.single)))
         return routes
 
     @asynccontextmanager
@@ -60,9 +61,21 @@ class Site:
 
     def asgi(self) -> ASGIApp:
         """The application that a server runs."""
-        starlette = Starlette(routes=self.routes(), lifespan=self.running)
+        starlette = Starlette(
+            routes=self.routes(), lifespan=self.running, exception_handlers={404: _no_path, 500: _broken}
+        )
         starlette.router.redirect_slashes = False
         return Guard(starlette, self.app.settings)
+
+
+async def _no_path(request: Request, _: Exception) -> Response:
+    return rest_refusal(NotFound("Nothing is served at this path. MCP is at /mcp, and /openapi.json lists the rest."))
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    request_id = secrets.token_hex(8)
+    log.error("failed", path=request.url.path, request=request_id, error=type(error).__name__, trace=log.trace(error))
+    return rest_refusal(Broken(request_id))
 
 
 @dataclass(slots=True)
@@ -73,7 +86,7 @@ class Mcp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        named = scope["path_params"].get("bank_id") or bank_of(request)
+        named = scope["path_params"].get("bank_id", "").removesuffix("/") or bank_of(request)
         try:
             bank = checked_bank(named) if named is not None else None
         except KeepsakeError as error:
@@ -96,15 +109,20 @@ class Guard:
         await self.inner(scope, receive, send)
 
     def _refusal(self, request: Request) -> Response | None:
-        host = _hostname(request.headers.get("host", ""))
-        if not self._knows(host):
-            message = f"This server does not answer under that name. Add it to KEEPSAKE_ALLOWED_HOSTS if it is yours: {host}"
-            return as_json({"error": {"code": "wrong_host", "message": message}}, 421)
+        if not self._knows(_hostname(request.headers.get("host", ""))):
+            return rest_refusal(
+                WrongHost(
+                    "This server does not answer under that name. Add it to KEEPSAKE_ALLOWED_HOSTS if it is yours."
+                )
+            )
         origin = request.headers.get("origin")
         if origin is None or origin in self.settings.allowed_origins or self._knows(urlsplit(origin).hostname or ""):
             return None
-        message = "Pages of that origin may not call this server. Add it to KEEPSAKE_ALLOWED_ORIGINS if it is yours."
-        return as_json({"error": {"code": "wrong_origin", "message": message}}, 403)
+        return rest_refusal(
+            WrongOrigin(
+                "Pages of that origin may not call this server. Add it to KEEPSAKE_ALLOWED_ORIGINS if it is yours."
+            )
+        )
 
     def _knows(self, host: str) -> bool:
         return bearer.is_loopback(host) or host == self.settings.host or host in self.settings.allowed_hosts
@@ -115,5 +133,3 @@ def _hostname(host: str) -> str:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return ""
-
-

@@ -1,13 +1,12 @@
 """Logs on stderr, as JSON or for people to read; never content, keys or tokens."""
 
 import logging
-import re
 import sys
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from keepsake.core import log
+from keepsake.core import log, secrets
 from keepsake.core.lazy import lazy
 from keepsake.settings import Settings
 
@@ -17,7 +16,6 @@ else:
     structlog = lazy("structlog")
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-_KEY = re.compile(r"ks_live_\w+")
 
 
 def send(settings: Settings) -> None:
@@ -63,8 +61,8 @@ def _writer(is_json: bool) -> log.Sink:
 
 
 def without_keys(_: Any, __: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """The last net: a key that got into a field does not get into the log."""
-    return {name: _KEY.sub("ks_live_…", value) if isinstance(value, str) else value for name, value in line.items()}
+    """The last net: a secret that got into a field does not get into the log."""
+    return {name: secrets.redacted_json(value).value for name, value in line.items()}
 
 
 class Libraries(logging.Handler):

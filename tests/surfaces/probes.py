@@ -65,6 +65,4 @@ async def broken(ctx: Ctx, given: Nothing) -> Done:
     raise RuntimeError(SECRET)
 
 
-DIALECT = Dialect(
-    "probe", "Probe", "", table(Tool("report", report), Tool("linger", linger), Tool("broken", broken))
-)
+DIALECT = Dialect("probe", "Probe", "", table(Tool("report", report), Tool("linger", linger), Tool("broken", broken)))

