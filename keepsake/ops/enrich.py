@@ -6,7 +6,7 @@ from keepsake.context import App
 from keepsake.core import facts, names, text, when
 from keepsake.ops import storing, truth
 from keepsake.ops.embedding import Alive
-from keepsake.store import banks, embeddings, entities, jobs, memories, threads
+from keepsake.store import banks, embeddings, entities, jobs, memories, mental_models, threads
 from keepsake.store.engine import Tx
 from keepsake.store.memories import Memory
 
@@ -36,7 +36,18 @@ async def _some(tx: Tx, app: App, job: jobs.Job, model: embeddings.Model) -> int
         await entities.link(tx, app.store, job.org, job.bank, fact.id, named(fact.text))
         await truth.settle(tx, app, fact)
     await jobs.wanted(tx, app.store, job.org, job.bank, "embed", app.now())
+    if await _consolidates(tx, app, job):
+        await jobs.wanted(tx, app.store, job.org, job.bank, "consolidate", app.now())
     return len(notes)
+
+
+async def _consolidates(tx: Tx, app: App, job: jobs.Job) -> bool:
+    """Whether anyone gains: a language model tells something new, and a mental model may wait for it.
+
+    Insights made by rules only say again what the facts say, and would stand beside them in every answer.
+    """
+    models = await mental_models.listed(tx, job.org, job.bank)
+    return bool(app.settings.llm_base_url) or any(model.refresh_after_consolidation for model in models)
 
 
 async def _facts(tx: Tx, app: App, note: Memory, model: embeddings.Model) -> list[Memory]:

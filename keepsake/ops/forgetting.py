@@ -7,7 +7,20 @@ from keepsake.context import Ctx
 from keepsake.core import clock
 from keepsake.core.models import Receipt
 from keepsake.ops import storing
-from keepsake.store import banks, conflicts, entities, jobs, memories, receipts, search, sources, suppressions, threads
+from keepsake.store import (
+    banks,
+    conflicts,
+    entities,
+    insights,
+    jobs,
+    memories,
+    mental_models,
+    receipts,
+    search,
+    sources,
+    suppressions,
+    threads,
+)
 from keepsake.store.engine import Tx
 
 #: Rows removed by one statement.
@@ -23,6 +36,8 @@ async def suppress(tx: Tx, ctx: Ctx, bank: banks.Bank, ids: Sequence[int]) -> No
 async def forget(tx: Tx, ctx: Ctx, bank: banks.Bank, ids: Sequence[int], documents: int = 0) -> Receipt:
     """Remove memories with their index rows, vectors, links and source text, and leave a receipt."""
     ids = sorted({*ids, *await memories.children(tx, ctx.org, bank.id, ids)})
+    ids = sorted({*ids, *await insights.resting_on(tx, ctx.org, bank.id, ids)})
+    await mental_models.forgotten(tx, ctx.store, ctx.org, bank.id, ids, ctx.now)
     touched: set[int] = set()
     for start in range(0, len(ids), BATCH):
         batch = list(ids[start : start + BATCH])
