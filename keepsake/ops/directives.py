@@ -9,7 +9,8 @@ from keepsake.core.models import InBank, Receipt, Result, Tags
 from keepsake.core.operation import Effect, operation
 from keepsake.core.text import Clean, Filled
 from keepsake.ops import banks as bank_ops
-from keepsake.store import banks, directives, receipts
+from keepsake.ops import receipts
+from keepsake.store import banks, directives
 from keepsake.store.engine import Tx
 
 #: More than any model would follow.
@@ -138,29 +139,6 @@ async def delete(ctx: Ctx, given: OneDirective) -> Receipt:
         id = ids.parse(given.id)
         if bank is None or id is None or not await directives.delete(tx, ctx.org, bank.id, id):
             raise NotFound(f"No directive {given.id!r} in this bank. Use list_directives to see the ids.")
-        return Changed(await _receipt(tx, ctx, bank, id), bank.id, [id])
+        return Changed(await receipts.leave(tx, ctx, bank.id, {"directives": 1}, [id]), bank.id, [id])
 
     return await ctx.change(body)
-
-
-async def _receipt(tx: Tx, ctx: Ctx, bank: banks.Bank, id: int) -> Receipt:
-    row = receipts.Receipt(
-        org=ctx.org,
-        bank=bank.id,
-        id=ctx.store.new_id(),
-        at=ctx.now,
-        principal=ctx.principal.name,
-        operation=ctx.operation,
-        memories=(),
-        counts={"directives": 1},
-        digest=ctx.store.digest(str([id])),
-    )
-    await receipts.insert(tx, row)
-    return Receipt(
-        id=str(row.id),
-        at=clock.iso(row.at),
-        principal=row.principal,
-        operation=row.operation,
-        memories=0,
-        digest=row.digest,
-    )

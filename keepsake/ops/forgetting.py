@@ -1,12 +1,10 @@
 """Forgetting: what goes with a memory when it is purged, and the receipt that stays."""
 
-import json
 from collections.abc import Sequence
 
 from keepsake.context import Ctx
-from keepsake.core import clock
 from keepsake.core.models import Receipt
-from keepsake.ops import storing
+from keepsake.ops import receipts, storing
 from keepsake.store import (
     banks,
     conflicts,
@@ -15,7 +13,6 @@ from keepsake.store import (
     jobs,
     memories,
     mental_models,
-    receipts,
     search,
     sources,
     suppressions,
@@ -50,28 +47,8 @@ async def forget(tx: Tx, ctx: Ctx, bank: banks.Bank, ids: Sequence[int], documen
     seq = await banks.purged(tx, ctx.org, bank.id)
     await storing.remake(tx, ctx.app, ctx.org, bank.id, sorted(touched.difference(ids)), seq)
     await jobs.wanted(tx, ctx.store, ctx.org, bank.id, "embed", ctx.now)
-    digest = ctx.store.digest(json.dumps(sorted(ids)))
-    row = receipts.Receipt(
-        org=ctx.org,
-        bank=bank.id,
-        id=ctx.store.new_id(),
-        at=ctx.now,
-        principal=ctx.principal.name,
-        operation=ctx.operation,
-        memories=tuple(ids),
-        counts={"memories": len(ids), "documents": documents},
-        digest=digest,
-    )
-    await receipts.insert(tx, row)
-    return Receipt(
-        id=str(row.id),
-        at=clock.iso(row.at),
-        principal=row.principal,
-        operation=row.operation,
-        memories=len(ids),
-        documents=documents,
-        digest=digest,
-    )
+    counts = {"memories": len(ids), "documents": documents}
+    return await receipts.leave(tx, ctx, bank.id, counts, ids, ids)
 
 
 async def _blank(tx: Tx, ctx: Ctx, bank: banks.Bank, ids: Sequence[int]) -> None:

@@ -1,6 +1,5 @@
 """Mental models: create, list, look at, change, refresh, delete; their text is made by the background."""
 
-import json
 import re
 from dataclasses import replace
 from typing import Annotated
@@ -14,7 +13,8 @@ from keepsake.core.models import InBank, Receipt, Result, Tags
 from keepsake.core.operation import Effect, operation
 from keepsake.core.text import Clean, Filled
 from keepsake.ops import banks as bank_ops
-from keepsake.store import banks, mental_models, receipts
+from keepsake.ops import receipts
+from keepsake.store import banks, mental_models
 from keepsake.store.engine import Tx
 from keepsake.store.mental_models import Change, Version
 
@@ -256,27 +256,7 @@ async def delete(ctx: Ctx, given: OneModel) -> Receipt:
     async def body(tx: Tx) -> Changed[Receipt]:
         bank, model = await _one(tx, ctx, given)
         await mental_models.delete(tx, ctx.org, bank.id, model.id)
-        digest = ctx.store.digest(json.dumps([model.id]))
-        row = receipts.Receipt(
-            org=ctx.org,
-            bank=bank.id,
-            id=ctx.store.new_id(),
-            at=ctx.now,
-            principal=ctx.principal.name,
-            operation=ctx.operation,
-            memories=(),
-            counts={"models": 1},
-            digest=digest,
-        )
-        await receipts.insert(tx, row)
-        shown = Receipt(
-            id=str(row.id),
-            at=clock.iso(row.at),
-            principal=row.principal,
-            operation=row.operation,
-            memories=0,
-            digest=digest,
-        )
-        return Changed(shown, bank.id, [row.id])
+        receipt = await receipts.leave(tx, ctx, bank.id, {"models": 1}, [model.id])
+        return Changed(receipt, bank.id, [], model.id)
 
     return await ctx.change(body)

@@ -9,11 +9,11 @@ from pydantic import Field
 
 from keepsake.context import Changed, Ctx
 from keepsake.core import secrets, text
-from keepsake.core.models import InBank, Result
+from keepsake.core.models import InBank, Receipt, Result
 from keepsake.core.operation import Effect, operation
 from keepsake.ops import banks as bank_ops
-from keepsake.ops import enrich, storing
-from keepsake.store import banks, entities, jobs, memories, receipts, redactions, search, threads
+from keepsake.ops import enrich, receipts, storing
+from keepsake.store import banks, entities, jobs, memories, redactions, search, threads
 from keepsake.store.engine import Tx
 from keepsake.store.memories import Memory
 from keepsake.store.redactions import Plain, Told
@@ -90,8 +90,8 @@ async def redact(ctx: Ctx, given: InBank) -> Redaction:
         await ctx.app.embedding.static_model(ctx.store)
         async for work in _steps(ctx, bank):
             receipt = await _rewritten(ctx, bank, work)
-            made.append(str(receipt.id))
-            done.update(receipt.counts)
+            made.append(receipt.id)
+            done.update({"memories": receipt.memories, "documents": receipt.documents, "others": len(work.plain)})
     scrubbed = bool(made) and await redactions.scrub(ctx.store.engine)
     return Redaction(
         bank=name,
@@ -259,10 +259,10 @@ def _once(pairs: Sequence[tuple[Memory, Memory]]) -> list[tuple[Memory, Memory]]
     return list(kept.values())
 
 
-async def _rewritten(ctx: Ctx, bank: banks.Bank, work: Work) -> receipts.Receipt:
+async def _rewritten(ctx: Ctx, bank: banks.Bank, work: Work) -> Receipt:
     """Rewrite, and leave a receipt."""
 
-    async def body(tx: Tx) -> Changed[receipts.Receipt]:
+    async def body(tx: Tx) -> Changed[Receipt]:
         seq = await banks.step(tx, ctx.org, bank.id)
         for source in work.sources:
             await redactions.rewrite_source(tx, ctx.org, bank.id, source, text.digest(source.text))
@@ -273,18 +273,8 @@ async def _rewritten(ctx: Ctx, bank: banks.Bank, work: Work) -> receipts.Receipt
         ]
         await _findable(tx, ctx, bank, fresh, seq)
         targets = [*(clean.id for clean in fresh), *(source.id for source in work.sources)]
-        receipt = receipts.Receipt(
-            org=ctx.org,
-            bank=bank.id,
-            id=ctx.store.new_id(),
-            at=ctx.now,
-            principal=ctx.principal.name,
-            operation=ctx.operation,
-            memories=tuple(clean.id for clean in fresh),
-            counts={"memories": len(fresh), "documents": len(work.sources), "others": len(work.plain)},
-            digest=ctx.store.digest(json.dumps(sorted(targets))),
-        )
-        await receipts.insert(tx, receipt)
+        counts = {"memories": len(fresh), "documents": len(work.sources), "others": len(work.plain)}
+        receipt = await receipts.leave(tx, ctx, bank.id, counts, sorted(targets), [clean.id for clean in fresh])
         return Changed(receipt, bank.id, targets or [bank.id])
 
     return await ctx.change(body)
