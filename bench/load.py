@@ -49,6 +49,7 @@ async def fill(loaded: settings.Settings, bank: str, count: int) -> None:
 
         for start in range(0, count, BATCH):
             await app.store.write(1, lambda tx, start=start: body(tx, start))
+        await app.store.engine.settle()
 
 
 def main(data_dir: Path | None, url: str, bank: str, count: int) -> None:

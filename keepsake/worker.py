@@ -4,19 +4,43 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from keepsake.context import App
 from keepsake.core import log
 from keepsake.core.clock import HOUR, SECOND
 from keepsake.core.errors import Conflict
-from keepsake.ops import consolidate, embedding, enrich, jobs, modelling
+from keepsake.core.lazy import lazy
+from keepsake.ops import embedding, jobs
+
+if TYPE_CHECKING:
+    from keepsake.ops import consolidate, enrich, modelling
+else:
+    consolidate = lazy("keepsake.ops.consolidate")
+    enrich = lazy("keepsake.ops.enrich")
+    modelling = lazy("keepsake.ops.modelling")
 
 Handler = Callable[[App, jobs.Job, embedding.Alive], Awaitable[None]]
+
+
+async def _enrich(app: App, job: jobs.Job, alive: embedding.Alive) -> None:
+    await enrich.enrich(app, job, alive)
+
+
+async def _model(app: App, job: jobs.Job, alive: embedding.Alive) -> None:
+    await modelling.make(app, job, alive)
+
+
+async def _consolidate(app: App, job: jobs.Job, alive: embedding.Alive) -> None:
+    await consolidate.consolidate(app, job, alive)
+
+
+# Behind functions of our own, because a server that only starts must not load what a job needs.
 HANDLERS: dict[str, Handler] = {
     "embed": embedding.sharpen,
-    "enrich": enrich.enrich,
-    "model": modelling.make,
-    "consolidate": consolidate.consolidate,
+    "enrich": _enrich,
+    "model": _model,
+    "consolidate": _consolidate,
 }
 #: How long a job of a kind may run; a large bank is sharpened for hours.
 CEILINGS: dict[str, int] = {"embed": 24 * HOUR}

@@ -3,8 +3,15 @@
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from keepsake.core import facts, text
+from keepsake.core import text
+from keepsake.core.lazy import lazy
+
+if TYPE_CHECKING:
+    from keepsake.core import facts
+else:
+    facts = lazy("keepsake.core.facts")
 
 #: Who made a text that no language model made.
 RULES = "rules"

@@ -14,13 +14,13 @@ Budget = Literal["low", "mid", "high"]
 class Given(BaseModel):
     """What an operation is given; unknown arguments and wrong types are refused."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class Result(BaseModel):
     """What an operation gives back."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
 
 def _bank_name(name: str) -> str:

@@ -7,6 +7,8 @@ from keepsake.store import banks, embeddings, jobs
 from keepsake.store.engine import Tx, VectorRow
 
 BATCH = 16
+#: Vectors after which the database is told to look at its statistics again.
+MANY = 1_000
 Alive = Callable[[], Awaitable[bool]]
 
 
@@ -14,11 +16,15 @@ async def sharpen(app: App, job: jobs.Job, alive: Alive) -> None:
     """Give every memory of a bank its sharper vector, as long as the job is ours."""
     model = await app.embedding.sharp_model(app.store)
     await app.store.engine.index_model(model.id, model.dim)
+    made = 0
     while await alive():
         due = await app.store.read(job.org, lambda tx: embeddings.due(tx, job.org, job.bank, model.id, BATCH))
         if not due:
-            return
+            break
         await _replace(app, job, model.id, due)
+        made += len(due)
+    if made >= MANY:
+        await app.store.engine.settle()
 
 
 async def _replace(app: App, job: jobs.Job, model: int, due: list[embeddings.Due]) -> None:

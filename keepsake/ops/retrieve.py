@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from keepsake.context import Ctx
-from keepsake.core import models, names, rank, text, when
+from keepsake.core import models, names, rank, text
+from keepsake.core.lazy import lazy
 from keepsake.core.models import Budget
 from keepsake.ops import banks as bank_ops
 from keepsake.ops import views
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from keepsake.core import when
+
     Vectors = dict[int, npt.NDArray[np.float32]]
+else:
+    when = lazy("keepsake.core.when")
 
 #: Candidates by meaning, and results at most, for each effort.
-EFFORT: dict[Budget, tuple[int, int]] = {"low": (30, 10), "mid": (60, 20), "high": (90, 30)}
+EFFORT: dict[Budget, tuple[int, int]] = {"low": (30, 8), "mid": (60, 15), "high": (90, 20)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +52,9 @@ WORD_FLOOR = 0.1
 #: Results weaker than this share of the best one are noise beside it.
 TAIL = 0.25
 #: Candidates whose neighbours, names and times are looked at.
-LOOKED = 90
+LOOKED = 70
 #: Fetched beyond what is returned, for those that turn out to be superseded.
-SPARE = 10
+SPARE = 6
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,10 +96,17 @@ WORTH = 3_000
 COUNTED = 200_000
 #: Seconds for which a choice stands.
 CHOICE_S = 60
+#: The advisory lock under which a model's index is made.
+INDEXING = 7_208_118_432
 
 _BANK = "FROM vectors WHERE org = $1 AND bank = $2 AND model = $3"
 _EVERY = f"SELECT memory, vec <#> $4 AS away {_BANK} ORDER BY 2 LIMIT $5"
-_AMONG = f"SELECT memory, vec <#> $4 AS away {_BANK} AND memory = ANY($6::bigint[]) ORDER BY 2 LIMIT $5"
+# One look-up a memory, by the primary key, whatever the planner knows of the bank.
+_AMONG = (
+    "SELECT v.memory, v.vec <#> $4 AS away FROM unnest($6::bigint[]) AS wanted (memory) CROSS JOIN LATERAL (SELECT"
+    " memory, vec, model FROM vectors WHERE org = $1 AND bank = $2 AND memory = wanted.memory OFFSET 0) v"
+    " WHERE v.model = $3 ORDER BY 2 LIMIT $5"
+)
 _SIGNS = (
     f"SELECT memory, vec <#> $4 AS away {_BANK} AND memory = ANY(ARRAY("
     f"SELECT memory {_BANK} ORDER BY bits <~> binary_quantize($4) LIMIT $6)) ORDER BY 2 LIMIT $5"
@@ -192,7 +199,10 @@ class PgTx:
         way = "among" if nearest.among is not None else await self._way(nearest)
         if way == "graph":
             sql = _GRAPH.format(dim=len(vector), model=int(nearest.model))
+            # Without fresh statistics the planner takes the bank for tiny, and would sort it whole.
+            await self.connection.execute("SET LOCAL enable_sort = off")
             rows = await self.connection.fetch(sql, *bank, vector, limit)
+            await self.connection.execute("SET LOCAL enable_sort = on")
         elif way == "signs":
             rows = await self.connection.fetch(_SIGNS, *bank, nearest.model, vector, limit, max(400, 8 * limit))
         elif way == "among":
@@ -324,6 +334,14 @@ class Postgres:
         self._indexed.add(model)
         self._ways.clear()
 
+    async def settle(self) -> None:
+        """Let the planner know of many new rows; autovacuum would, but minutes later."""
+        connection = await asyncpg.connect(self.url)
+        try:
+            await connection.execute("ANALYZE memories, memory_entities, memory_tags, search_docs, terms, vectors")
+        finally:
+            await connection.close()
+
 
 def is_gone(connection: Any) -> bool:
     """Whether a connection is closed; the pool takes a dead one back by itself, and it answers nothing then."""
@@ -331,9 +349,6 @@ def is_gone(connection: Any) -> bool:
         return bool(connection.is_closed())
     except asyncpg.InterfaceError:
         return True
-
-
-INDEXING = 7_208_118_432
 
 
 async def _index_partition(connection: Any, table: str, valid: bool | None, model: int, dim: int) -> None:

@@ -10,7 +10,7 @@ from keepsake.store.engine import Doc, Found, Tx, Value, Wanted
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 #: No question reads more documents than this, however common its words.
-CANDIDATES = 300
+CANDIDATES = 250
 FEW = 20
 #: The row of `terms` that counts the bank itself.
 WHOLE = ""

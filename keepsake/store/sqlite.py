@@ -275,6 +275,9 @@ class Sqlite:
     async def index_model(self, model: int, dim: int) -> None:
         """Nothing to prepare: the matrices in memory are made when someone searches."""
 
+    async def settle(self) -> None:
+        """Nothing to notice: every statement here names its way."""
+
     async def close(self) -> None:
         await self._writer.close()
         await self._counters.close()
