@@ -89,10 +89,12 @@ def per_call(client: Client, pids: list[int], name: str, arguments: list[dict[st
 
 
 def backends(url: str) -> list[int]:
-    """The processes of a PostgreSQL server on this machine."""
+    """The processes of PostgreSQL that answer this server; not autovacuum, which still works on what was loaded."""
     if not url:
         return []
-    found = subprocess.run(["pgrep", "-f", "postgres:.*keepsake_bench"], capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        ["pgrep", "-f", r"postgres: .*keepsake_bench \[local\]"], capture_output=True, text=True, check=False
+    )
     return [int(line) for line in found.stdout.split()]
 
 
