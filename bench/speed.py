@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -56,8 +56,8 @@ def server(data_dir: Path, url: str = "", worker: bool = False) -> Iterator[tupl
 class Client:
     """A client with a session that takes its answers as JSON."""
 
-    def __init__(self, url: str, bank: str = "bench") -> None:
-        self.path = f"/mcp/{bank}/"
+    def __init__(self, url: str, bank: str = "bench", path: str = "") -> None:
+        self.path = path or f"/mcp/{bank}/"
         self.http = httpx.Client(base_url=url, headers={"Accept": "application/json"}, timeout=60)
         params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
         opened = self.http.post(self.path, json={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
@@ -74,18 +74,23 @@ class Client:
         return content
 
 
-def per_call(client: Client, pids: list[int], name: str, arguments: list[dict[str, object]]) -> float:
-    """Milliseconds of CPU a call, all processes together; the quietest of four parts."""
+def per_call(client: Client, spent: Callable[[], float], name: str, arguments: list[dict[str, object]]) -> float:
+    """Milliseconds of CPU a call, all processes together, and those that come meanwhile; the quietest of four parts."""
     for warm in arguments[:5]:
         client.call(name, warm)
     part = len(arguments) // 4
     taken = []
     for start in range(0, 4 * part, part):
-        before = sum(cpu(pid) for pid in pids)
+        before = spent()
         for given in arguments[start : start + part]:
             client.call(name, given)
-        taken.append(1000 * (sum(cpu(pid) for pid in pids) - before) / part)
+        taken.append(1000 * (spent() - before) / part)
     return min(taken)
+
+
+def spent(pid: int, url: str) -> Callable[[], float]:
+    """Seconds of CPU that a server has used until now, with the processes of PostgreSQL that answer it."""
+    return lambda: sum(cpu(each) for each in [pid, *backends(url)])
 
 
 def backends(url: str) -> list[int]:
@@ -109,9 +114,8 @@ def measured(count: int, url: str = "") -> dict[str, float]:
             client = Client(address, bank)
             client.call("recall", {"query": asked[0]})
             client.call("retain", {"content": "warm"})
-            pids = [pid, *backends(url)]
-            recall = per_call(client, pids, "recall", [{"query": query} for query in asked])
-            retain = per_call(client, pids, "retain", [{"content": text} for text in texts])
+            recall = per_call(client, spent(pid, url), "recall", [{"query": query} for query in asked])
+            retain = per_call(client, spent(pid, url), "retain", [{"content": text} for text in texts])
             return {"recall ms CPU": recall, "retain ms CPU": retain, "RSS MB": rss(pid)}
 
 

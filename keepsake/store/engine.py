@@ -6,12 +6,36 @@ A transaction's body awaits nothing but its own statements, because SQLite's wri
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from keepsake.core.query import Node
+
 
 T = TypeVar("T")
 Value = str | int | float | bytes | None | Sequence[int] | Sequence[str]
 Row = Mapping[str, Any]
 Vector = Sequence[float]
+#: A statement with its values; what it selects must be numbers and texts.
+Asked = tuple[str, Mapping[str, Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Generic[T]):
+    """A question to the database that can be asked together with others, and how its answer is read."""
+
+    sql: str
+    values: Mapping[str, Value]
+    read: Callable[[list[Row]], T]
+
+    @property
+    def asked(self) -> Asked:
+        """The question as `Tx.gather` takes it."""
+        return self.sql, self.values
+
+    async def of(self, tx: "Tx") -> T:
+        """Ask it alone."""
+        return self.read(await tx.all(self.sql, **self.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +79,24 @@ class Found:
     body: str
     context: str
     length: int
+    #: Its concepts, facts and files.
+    more: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Memories that may fit a tree of operators: more may come than fit, but none is missed."""
+
+    org: int
+    bank: int
+    tree: "Node"
+    #: What every word of the bank begins with.
+    letters: str
+    #: Summaries alone, or all but them.
+    summaries: bool
+    #: Only ids below this one, the newest first.
+    below: int
+    limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +110,8 @@ class Nearest:
     limit: int = 100
     #: Only these memories, when given.
     among: Sequence[int] | None = None
+    #: These as well, however far away.
+    also: Sequence[int] = ()
 
 
 class Tx(Protocol):
@@ -76,6 +120,10 @@ class Tx(Protocol):
     async def all(self, sql: str, **values: Value) -> list[Row]: ...
 
     async def one(self, sql: str, **values: Value) -> Row | None: ...
+
+    async def gather(self, *asked: Asked) -> list[list[Row]]:
+        """Ask several questions at once: one round trip, where there is a way to go."""
+        ...
 
     async def run(self, sql: str, **values: Value) -> int:
         """Run a statement and tell how many rows it touched."""
@@ -91,12 +139,18 @@ class Tx(Protocol):
 
     async def search_text(self, wanted: Wanted) -> list[Found]: ...
 
+    async def match(self, match: Match) -> list[int]: ...
+
     async def put_vector(self, row: "VectorRow") -> None:
         """Write a memory's one vector, replacing the one it had."""
         ...
 
     async def search_vector(self, nearest: Nearest) -> list[tuple[int, float]]:
         """Return memories and their cosines, nearest first."""
+        ...
+
+    async def search_vectors(self, *asked: Nearest) -> list[list[tuple[int, float]]]:
+        """Answer several such searches at once."""
         ...
 
     async def lock_audit(self, org: int, bank: int) -> Row | None:
@@ -147,6 +201,10 @@ class Engine(Protocol):
 
     async def index_model(self, model: int, dim: int) -> None:
         """Prepare for many vectors of a model; doing it again changes nothing."""
+        ...
+
+    async def drop_model(self, model: int) -> None:
+        """Undo that for a model that has no vectors any more."""
         ...
 
     async def settle(self) -> None:

@@ -1,12 +1,10 @@
 """SQLite through apsw: one writer thread with group commit, readers beside it."""
 
-import asyncio
 import json
 import queue
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,12 +12,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import apsw
 
 from keepsake.core.lazy import lazy
-from keepsake.store import dialect
-from keepsake.store.engine import Body, Doc, Found, Nearest, Row, Tx, Value, VectorRow, Wanted
+from keepsake.store import dialect, queries
+from keepsake.store.engine import Asked, Body, Doc, Found, Match, Nearest, Row, Tx, Value, VectorRow, Wanted
 
 if TYPE_CHECKING:
+    import asyncio
+    from concurrent import futures
+
     from keepsake.store import vectors
 else:
+    # A hook reads and writes with a connection alone: it has no time for these.
+    asyncio = lazy("asyncio")
+    futures = lazy("concurrent.futures")
     vectors = lazy("keepsake.store.vectors")
 
 T = TypeVar("T")
@@ -80,6 +84,9 @@ class SqliteTx:
         rows = await self.all(sql, **values)
         return rows[0] if rows else None
 
+    async def gather(self, *asked: Asked) -> list[list[Row]]:
+        return [await self.all(sql, **values) for sql, values in asked]
+
     async def run(self, sql: str, **values: Value) -> int:
         self.connection.execute(dialect.sqlite(sql), bound(values))
         return self.connection.changes()
@@ -125,11 +132,28 @@ class SqliteTx:
             return []
         # CROSS JOIN keeps the index first: the planner would otherwise walk the bank and probe each document.
         rows = self.connection.execute(
-            "SELECT d.id, d.title, d.body, d.context, d.length FROM search s CROSS JOIN search_docs d ON d.id = s.rowid"
+            "SELECT d.id, d.title, d.body, d.context, d.length, d.concepts || d.facts || d.files"
+            " FROM search s CROSS JOIN search_docs d ON d.id = s.rowid"
             " WHERE search MATCH :match AND d.org = :org AND d.bank = :bank ORDER BY s.rowid DESC LIMIT :limit",
             {"match": " OR ".join(groups), "org": wanted.org, "bank": wanted.bank, "limit": wanted.limit},
         )
         return [Found(*row) for row in rows]
+
+    async def match(self, match: Match) -> list[int]:
+        rows = self.connection.execute(
+            "SELECT m.id FROM search s CROSS JOIN memories m ON m.org = :org AND m.bank = :bank AND m.id = s.rowid"
+            " WHERE search MATCH :match AND s.rowid < :below AND (m.kind = 'summary') = :summaries"
+            " AND m.state = 'live' AND m.superseded_at IS NULL ORDER BY s.rowid DESC LIMIT :limit",
+            {
+                "org": match.org,
+                "bank": match.bank,
+                "match": queries.fts5(match.tree, match.letters),
+                "below": match.below,
+                "summaries": match.summaries,
+                "limit": match.limit,
+            },
+        )
+        return [int(row[0]) for row in rows]
 
     async def put_vector(self, row: VectorRow) -> None:
         self.connection.execute(
@@ -153,6 +177,9 @@ class SqliteTx:
             raise RuntimeError("Vectors are searched in a reading transaction.")
         return self.matrices().search(self.connection, nearest)
 
+    async def search_vectors(self, *asked: Nearest) -> list[list[tuple[int, float]]]:
+        return [await self.search_vector(nearest) for nearest in asked]
+
     async def lock_audit(self, org: int, bank: int) -> Row | None:
         return await self.one("SELECT n, hash FROM audit_heads WHERE org = :org AND bank = :bank", org=org, bank=bank)
 
@@ -172,7 +199,7 @@ class Waiting:
     """A caller in the writer's queue."""
 
     body: Callable[[Tx], Coroutine[Any, Any, Any]]
-    answer: "Future[Any]"
+    answer: "futures.Future[Any]"
 
 
 class Writer:
@@ -186,7 +213,7 @@ class Writer:
 
     async def run(self, body: Body[T]) -> T:
         """Queue a body and wait until its commit is durable."""
-        answer: Future[T] = Future()
+        answer: futures.Future[T] = futures.Future()
         self._queue.put(Waiting(body, answer))
         # A caller that goes away must not leave the others' transaction in doubt: the write goes on.
         return await asyncio.shield(asyncio.wrap_future(answer))
@@ -251,7 +278,7 @@ class Sqlite:
         self.path = path
         self._writer = Writer(path, "FULL")
         self._counters = Writer(path.with_name("counters.db"), "OFF")
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
+        self._readers = futures.ThreadPoolExecutor(READERS, thread_name_prefix="reader")
         self._local = threading.local()
         self._open: list[apsw.Connection] = []
         self._matrices: vectors.Matrices | None = None
@@ -274,6 +301,9 @@ class Sqlite:
 
     async def index_model(self, model: int, dim: int) -> None:
         """Nothing to prepare: the matrices in memory are made when someone searches."""
+
+    async def drop_model(self, model: int) -> None:
+        """Nothing was prepared."""
 
     async def settle(self) -> None:
         """Nothing to notice: every statement here names its way."""

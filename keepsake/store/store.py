@@ -1,7 +1,6 @@
 """The store: an engine, the ids it hands out and the secrets it keeps."""
 
 import asyncio
-import hashlib
 import hmac
 import os
 import secrets
@@ -45,7 +44,7 @@ class Store:
 
     def digest(self, text: str) -> str:
         """A keyed hash, so that what was forgotten cannot be guessed from it."""
-        return hmac.new(self.digest_key, text.encode(), hashlib.sha256).hexdigest()
+        return hmac.digest(self.digest_key, text.encode(), "sha256").hex()
 
     async def lease(self) -> None:
         """Hold a node slot for making ids."""

@@ -6,7 +6,7 @@ each search, and what it finds is scored again from the table, so a forgotten me
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import apsw
@@ -119,6 +119,14 @@ class Matrices:
     def search(self, connection: apsw.Connection, nearest: Nearest) -> list[tuple[int, float]]:
         """Find the nearest memories as of the connection's snapshot."""
         vector = np.asarray(nearest.vector, dtype=np.float32)
+        found = self._nearest(connection, nearest, vector)
+        seen = {id for id, _ in found}
+        also = [id for id in nearest.also if id not in seen]
+        if also:
+            found += self._rescored(connection, replace(nearest, limit=len(also)), vector, also)
+        return sorted(found, key=lambda one: -one[1])
+
+    def _nearest(self, connection: apsw.Connection, nearest: Nearest, vector: Floats) -> list[tuple[int, float]]:
         if nearest.among is not None and len(nearest.among) <= nearest.limit:
             return self._rescored(connection, nearest, vector, list(nearest.among))
         among = None if nearest.among is None else np.array(nearest.among, np.int64)

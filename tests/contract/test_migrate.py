@@ -1,13 +1,18 @@
 """Migrations: what is refused, and that a refusal leaves the database as it was."""
 
+import secrets
+from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from keepsake.core.errors import Misconfigured
-from keepsake.store import migrate
+from keepsake.store import insights, jobs, migrate
+from keepsake.store.engine import Tx
 from keepsake.store.store import Store
+from tests.conftest import execute
 
 if TYPE_CHECKING:
     from conftest import Database
@@ -73,3 +78,38 @@ async def test_a_step_that_loses_rows_is_refused_and_leaves_everything(store: St
     await database.migrate(steps(database, "CREATE TABLE extra (id BIGINT)"))
 
     assert await terms(store) == ["apple", "pear"]
+
+
+@pytest.fixture
+async def old(request: pytest.FixtureRequest, database: "Database", tmp_path: Path) -> AsyncIterator["Database"]:
+    """An empty database of the same engine."""
+    if database.engine == "sqlite":
+        migrate.counters_file(tmp_path / "counters.db")
+        yield replace(database, place=str(tmp_path / "old.db"))
+        return
+    url, name = request.getfixturevalue("postgres_server"), f"old_{secrets.token_hex(6)}"
+    await execute(url.format("postgres"), f"CREATE DATABASE {name}")
+    yield replace(database, place=url.format(name))
+    await execute(url.format("postgres"), f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def test_a_bank_keeps_its_place_when_the_job_no_longer_holds_it(old: "Database") -> None:
+    every = migrate.known(old.engine)
+    await old.migrate(every[:2])
+    store = await old.open()
+
+    async def consolidated(tx: Tx) -> None:
+        await tx.run("INSERT INTO bank_seq (org, bank, seq, purges) VALUES (1, 42, 9, 0)")
+        await tx.run("INSERT INTO bank_seq (org, bank, seq, purges) VALUES (1, 43, 9, 0)")
+        await jobs.wanted(tx, store, 1, 42, insights.JOB, 5)
+        await tx.run("UPDATE jobs SET input = :input", input='{"seq": 7, "id": 1234567890123}')
+
+    await store.write(ORG, consolidated)
+    await store.close()
+
+    await old.migrate(every)
+
+    store = await old.open()
+    reached = [await store.read(ORG, lambda tx: insights.reached(tx, ORG, bank)) for bank in (42, 43)]  # noqa: B023
+    await store.close()
+    assert reached == [insights.Place(7, 1234567890123), insights.Place()]

@@ -1,6 +1,7 @@
 """What only PostgreSQL promises: walls between orgs inside the database, lost connections, large banks."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import asyncpg
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from keepsake.core.errors import Misconfigured, Unavailable
-from keepsake.store import postgres
+from keepsake.store import pgvectors
 from keepsake.store.engine import Doc, Nearest, Tx, VectorRow, Wanted
 from keepsake.store.postgres import Postgres, connected
 from keepsake.store.store import Store
@@ -91,7 +92,7 @@ async def test_counters_are_not_logged_and_everything_else_is(database: "Databas
     rows = await connection.fetch("SELECT relname FROM pg_class WHERE relkind = 'r' AND relpersistence = 'u'")
     await connection.close()
 
-    assert {row["relname"] for row in rows} == {"counters", "key_uses", "mcp_sessions"}
+    assert {row["relname"] for row in rows} == {"counters", "handed_out", "key_uses", "mcp_sessions"}
 
 
 async def test_a_lost_connection_is_told_and_the_next_call_works(store: Store, database: "Database") -> None:
@@ -132,6 +133,20 @@ async def test_a_database_without_our_schema_is_refused(database: "Database", po
         await connected(postgres_server.format("postgres").replace("postgresql://", "postgres://"))
 
 
+async def test_the_index_of_a_model_goes_with_its_last_vector(store: Store) -> None:
+    async def indexes() -> int:
+        asked = "SELECT count(*) AS held FROM pg_indexes WHERE indexname LIKE 'vectors%model_2'"
+        row = await store.read(1, lambda tx: tx.one(asked))
+        return int(row["held"]) if row else 0
+
+    await store.engine.index_model(2, 32)
+    made = await indexes()
+    await store.engine.drop_model(2)
+    await store.engine.drop_model(2)
+
+    assert (made, await indexes()) == (16, 0)
+
+
 async def test_a_large_bank_is_searched_by_signs_and_then_by_its_graph(store: Store) -> None:
     await store.write(
         1,
@@ -139,7 +154,7 @@ async def test_a_large_bank_is_searched_by_signs_and_then_by_its_graph(store: St
             "INSERT INTO vectors (org, bank, memory, model, vec, text_hash, seq) SELECT 1, 42, n, 2, l2_normalize("
             "ARRAY(SELECT sin(hashint4(n::int * 50 + k)) FROM generate_series(1, 32) k)::real[]::halfvec), '', 0"
             " FROM generate_series(1, :many) n",
-            many=postgres.SMALL,
+            many=pgvectors.SMALL,
         ),
     )
     row = await store.read(1, lambda tx: tx.one("SELECT vec FROM vectors WHERE memory = 77"))
@@ -150,7 +165,12 @@ async def test_a_large_bank_is_searched_by_signs_and_then_by_its_graph(store: St
     await store.engine.index_model(2, 32)
     await store.engine.index_model(2, 32)
     by_graph = await store.read(1, lambda tx: tx.search_vector(nearest))
+    last = by_graph[-1][0]
+    both = await store.read(1, lambda tx: tx.search_vectors(nearest, replace(nearest, among=[last, 5], limit=1)))
+    closest = await store.read(1, lambda tx: tx.search_vector(replace(nearest, limit=3, also=[77, last])))
 
+    assert (both[0], [memory for memory, _ in both[1]]) == (by_graph, [last])
+    assert [memory for memory, _ in closest] == [*(memory for memory, _ in by_graph[:3]), last]
     for found in (by_signs, by_graph):
         assert [memory for memory, _ in found][:1] == [77]
         assert [round(cosine, 2) for _, cosine in found][:1] == [1.0]

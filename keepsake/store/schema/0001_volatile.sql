@@ -21,3 +21,11 @@ CREATE TABLE IF NOT EXISTS mcp_sessions (
     server TEXT NOT NULL,
     expires_at BIGINT NOT NULL
 );
+
+-- Keyed hashes of text that was handed to a principal in a bank; never the text.
+CREATE TABLE IF NOT EXISTS handed_out (
+    digest TEXT PRIMARY KEY,
+    -- The memory whose text it is, or 0 for a text that was made for an answer.
+    memory BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL
+);
