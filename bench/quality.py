@@ -1,4 +1,6 @@
-"""`make bench-quality`: how well recall finds what it should, on public data, with no model but the packaged ones.
+"""`make bench-quality`: how well recall finds what it should, with no model but the packaged ones, on both stores.
+
+`--static` measures the quick model alone, `--sqlite` leaves PostgreSQL out.
 
 The data stands in ../shared/data and is not part of the project; a folder named by KEEPSAKE_BENCH_DATA may replace it.
 """
@@ -7,6 +9,7 @@ import asyncio
 import json
 import math
 import os
+import random
 import re
 import sys
 import tempfile
@@ -16,11 +19,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from bench import facts
+from bench.__main__ import postgres
 from keepsake import context, dispatch, settings, worker
 from keepsake.context import App
+from keepsake.core import text
 from keepsake.core.principal import local_owner
+from keepsake.tools import catalog
 
 DATA = Path(os.environ.get("KEEPSAKE_BENCH_DATA", Path(__file__).parents[2] / "shared" / "data"))
+#: Recalls with little room, and the tokens of an answer that says no more than that there is no room.
+RECALLS, LEAST = 300, 16
 KINDS = {1: "multi-hop", 2: "temporal", 3: "open", 4: "single-hop"}
 
 
@@ -138,14 +147,57 @@ async def _left_alone(*_: object) -> None:
     """The static tier alone."""
 
 
-async def measured(sharp: bool) -> None:
-    """Both sets on a fresh store."""
+async def short_facts(app: App, sharp: bool) -> None:
+    """Our own facts: asked in other words, by their identifiers, and with little room for an answer."""
+    asked, exact = facts.paraphrased(), facts.identified()
+    await load(app, "facts", [(fact.key, {"content": fact.text}) for fact in asked])
+    await load(app, "identifiers", [(fact.key, {"content": fact.text}) for fact in exact])
+    await worked(app, sharp)
+    hits = [fact.key in (await found(app, "facts", fact.question))[:5] for fact in asked]
+    print(
+        f"  paraphrased questions about {len(hits):,} facts: hit@5 {sum(hits) / len(hits):.3f}   (bar 0.9)", flush=True
+    )
+    hits = [(await found(app, "identifiers", fact.question))[:1] == [fact.key] for fact in exact]
+    print(f"  exact identifiers, {len(hits)}: hit@1 {sum(hits) / len(hits):.3f}   (bar 1.0)", flush=True)
+    over = await too_long(app, asked)
+    print(f"  answers above max_tokens: {over} of {RECALLS}   (bar 0)", flush=True)
+
+
+async def too_long(app: App, asked: Sequence[facts.Fact]) -> int:
+    """How many answers cost more than they may, as JSON, with room for anything from nothing to all."""
+    dice = random.Random(facts.SEED)
+    door = dispatch.Door(catalog.DIALECTS["hindsight"])
+    over = 0
+    for fact in dice.sample(list(asked), RECALLS):
+        most = dice.choice((dice.randrange(1, 100), dice.randrange(100, 1_000)))
+        given = {"query": fact.question, "max_tokens": most, "bank_id": "facts"}
+        result = await dispatch.call_tool(app.ctx(local_owner()), door, "recall", given)
+        over += text.cost(result.model_dump_json(exclude_none=True)) > max(most, LEAST)
+    return over
+
+
+async def measured(sharp: bool, url: str = "") -> None:
+    """Every set on a fresh store."""
+    print(
+        f"{'PostgreSQL' if url else 'SQLite':<24}R@5   R@10    MRR  nDCG@10"
+        + ("" if sharp else "   (static tier alone)")
+    )
     with tempfile.TemporaryDirectory() as folder:
-        async with context.open(settings.load({}, data_dir=Path(folder))) as app:
-            print("                        R@5   R@10    MRR  nDCG@10" + ("" if sharp else "   (static tier alone)"))
+        given = {"KEEPSAKE_DATABASE_URL": url} if url else {}
+        async with context.open(settings.load(given, data_dir=Path(folder))) as app:
+            await short_facts(app, sharp)
             await commits(app, sharp)
             await locomo(app, sharp)
 
 
+def main() -> None:
+    """Both stores, one after the other; their figures must be within one point of each other."""
+    sharp = "--static" not in sys.argv
+    asyncio.run(measured(sharp))
+    if "--sqlite" not in sys.argv:
+        with postgres() as url:
+            asyncio.run(measured(sharp, url))
+
+
 if __name__ == "__main__":
-    asyncio.run(measured(sharp="--static" not in sys.argv))
+    main()

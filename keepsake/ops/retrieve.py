@@ -1,8 +1,8 @@
-"""The one retrieval pipeline: candidates by word and by meaning, fused with who, when and what stands beside."""
+"""The one retrieval pipeline: candidates by word, meaning, entity and time, fused with what stands beside."""
 
 import heapq
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from keepsake.context import Ctx
@@ -10,8 +10,8 @@ from keepsake.core import models, names, rank, text
 from keepsake.core.lazy import lazy
 from keepsake.core.models import Budget
 from keepsake.ops import banks as bank_ops
-from keepsake.ops import views
-from keepsake.store import banks, embeddings, entities, memories, search
+from keepsake.ops import embedding, rerank, views
+from keepsake.store import banks, embeddings, entities, memories, search, times
 from keepsake.store.engine import Nearest, Tx
 from keepsake.store.memories import Filter, Memory
 
@@ -21,17 +21,22 @@ if TYPE_CHECKING:
 
     from keepsake.core import when
 
-    Vectors = dict[int, npt.NDArray[np.float32]]
+    #: The question for each model; None for one that cannot be asked now.
+    Vectors = dict[int, npt.NDArray[np.float32] | None]
 else:
     when = lazy("keepsake.core.when")
 
+#: What each signal adds to each candidate.
+Signals = dict[int, dict[str, float]]
+#: The signals that make a memory relevant by themselves.
+LINKS = ("named", "linked", "time")
 #: Candidates by meaning, and results at most, for each effort.
-EFFORT: dict[Budget, tuple[int, int]] = {"low": (30, 8), "mid": (60, 15), "high": (90, 20)}
+EFFORT: dict[Budget, tuple[int, int]] = {"low": (30, 8), "mid": (45, 15), "high": (60, 20)}
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each signal adds; measured on talk and on commits, see docs/decisions/0005."""
+    """What each signal adds; measured on talk and on commits, see docs/decisions/0005 and 0006."""
 
     own: float
     around: float
@@ -40,6 +45,9 @@ class Weights:
     speaker: float = 0.45
     named: float = 0.05
     time: float = 0.2
+    linked: float = 0.1
+    echo: float = 0.15
+    exact: float = 0.3
 
 
 SHARP = Weights(own=0.4, around=0.18, meaning=0.42)
@@ -47,12 +55,20 @@ SHARP = Weights(own=0.4, around=0.18, meaning=0.42)
 STATIC = Weights(own=0.47, around=0.2, meaning=0.33)
 #: Below this rescaled similarity, meaning alone does not make a memory relevant.
 MEANING_FLOOR = 0.05
+#: How far below unrelated a similarity still tells which of two memories is nearer.
+MEANING_LOW = -0.15
 #: The share of the question's weight that words alone must cover.
 WORD_FLOOR = 0.1
 #: Results weaker than this share of the best one are noise beside it.
 TAIL = 0.25
+#: The best by words, from which the walk through entities begins; each must cover this share of the question.
+SEEDS, SEED_FLOOR = 5, 0.2
+#: Candidates that entities bring, that a time may bring, and those of the latter that are nearest in meaning.
+LINKED, TIMED, TIMED_KEPT = 24, 100, 30
+#: Results that an entity alone brings are kept behind the others, so many of them.
+LINKED_TAIL = 3
 #: Candidates whose neighbours, names and times are looked at.
-LOOKED = 70
+LOOKED = 60
 #: Fetched beyond what is returned, for those that turn out to be superseded.
 SPARE = 6
 
@@ -68,6 +84,11 @@ class Question:
     types: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     every_tag: bool = False
+    #: Results at most; 0 leaves it to the budget.
+    most: int = 0
+    kinds: tuple[str, ...] = ()
+    #: What is embedded, by model and text: asked of several banks, it is embedded once.
+    vectors: "dict[tuple[int, str], npt.NDArray[np.float32] | None]" = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +99,16 @@ class Hit:
     score: float
     #: Each signal's part, 0 to 1.
     signals: dict[str, float]
+    #: Its words as they are indexed, by which repetitions are told.
+    words: frozenset[str] = field(default=frozenset(), repr=False)
+
+
+class Moved(Exception):
+    """The background has moved memories to another model since the question was embedded."""
+
+    def __init__(self, held: list[embeddings.Model]) -> None:
+        super().__init__()
+        self.held = held
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +125,15 @@ class Words:
     told: str
     #: The only memories that count, where the question narrows them.
     among: list[int] | None
+    #: What entities lead to, and what lies in the times that the question speaks of.
+    linked: list[int]
+    timed: list[int]
+    windows: "list[when.Window]"
+
+    @property
+    def weights(self) -> Weights:
+        """What each signal adds here."""
+        return SHARP if any(model.state != "static" for model in self.models) else STATIC
 
     @property
     def ceiling(self) -> float:
@@ -106,22 +146,45 @@ async def search_bank(ctx: Ctx, named: str | None, question: Question) -> list[H
     words = await ctx.read(lambda tx: _by_word(tx, ctx, named, question))
     if words is None or (words.among is not None and not words.among):
         return []
-    return await _answered(ctx, question, words, {})
+    most = question.most or EFFORT[question.budget][1]
+    wider = replace(question, most=rerank.candidates(ctx.app, most))
+    return (await _reranked(ctx, question, words, await _answered(ctx, wider, words, {})))[:most]
+
+
+async def _reranked(ctx: Ctx, question: Question, words: Words, hits: list[Hit]) -> list[Hit]:
+    """The hits as a reranker orders them; as they are where there is none, or it does not answer."""
+    texts = [f"{hit.memory.title}\n{hit.memory.text}".strip() for hit in hits]
+    scores = await rerank.scores(ctx, words.bank.id, question.query, texts)
+    if scores is None:
+        return hits
+    judged = {
+        n: replace(hit, score=round(score, 4), signals=hit.signals | {"reranked": round(score, 4)})
+        for n, (hit, score) in enumerate(zip(hits, scores, strict=True))
+    }
+    order = sorted(judged, key=lambda n: -judged[n].score)
+    spoken = {n: hit.words for n, hit in judged.items()}
+    return [judged[n] for n in rank.varied(order, {n: hit.score for n, hit in judged.items()}, spoken, len(order))]
 
 
 async def _answered(ctx: Ctx, question: Question, words: Words, vectors: "Vectors") -> list[Hit]:
     """Fuse what words and meaning find; again, when the background has moved memories to another model meanwhile."""
     missing = [model for model in words.models if model.id not in vectors]
-    vectors = vectors | {model.id: await _embedded(ctx, model, words.told) for model in missing}
+    vectors = vectors | {model.id: await _embedded(ctx, question, words, model) for model in missing}
 
-    async def body(tx: Tx) -> tuple[list[embeddings.Model], list[Hit]]:
-        held = await embeddings.held(tx, words.bank.org, words.bank.id)
-        if any(model.id not in vectors for model in held):
-            return held, []
-        return [], await _fused(tx, question, replace(words, models=held), vectors)
+    asked = [model for model in words.models if vectors[model.id] is not None]
+    try:
+        return await ctx.read(lambda tx: _fused(tx, question, replace(words, models=asked), vectors))
+    except Moved as moved:
+        return await _answered(ctx, question, replace(words, models=moved.held), vectors)
 
-    moved, hits = await ctx.read(body)
-    return await _answered(ctx, question, replace(words, models=moved), vectors) if moved else hits
+
+async def _embedded(
+    ctx: Ctx, question: Question, words: Words, model: embeddings.Model
+) -> "npt.NDArray[np.float32] | None":
+    key = (model.id, words.told)
+    if key not in question.vectors:
+        question.vectors[key] = await embedding.question(ctx, words.bank.id, model, words.told)
+    return question.vectors[key]
 
 
 async def _by_word(tx: Tx, ctx: Ctx, named: str | None, question: Question) -> Words | None:
@@ -129,18 +192,39 @@ async def _by_word(tx: Tx, ctx: Ctx, named: str | None, question: Question) -> W
     if bank is None:
         return None
     stems = text.asked(question.query)
-    asked = search.Asked(bank.org, bank.id, stems, await search.corpus(tx, bank.org, bank.id, stems))
-    given = Filter(bank.org, bank.id, question.at, question.types, question.tags, question.every_tag)
+    counting = search.counting(bank.org, bank.id, stems)
+    meant = entities.meant(bank.org, bank.id, _possible(question.query))
+    holding = embeddings.held(bank.org, bank.id)
+    counts, names_, models_ = await tx.gather(counting.asked, meant.asked, holding.asked)
+    asked = search.Asked(bank.org, bank.id, stems, counting.read(counts))
+    known, held = meant.read(names_), holding.read(models_)
+    given = Filter(
+        bank.org, bank.id, question.at, question.types, question.tags, question.every_tag, kinds=question.kinds
+    )
     among = None if given.is_open else await memories.ids(tx, given)
     scores = await search.candidates(tx, asked)
     if among is not None:
         kept = set(among)
         scores = {id: score for id, score in scores.items() if id in kept}
-    known = await entities.find(tx, bank.org, bank.id, _possible(question.query))
     persons = [found.folded for found in known if found.kind == "person"]
     told = names.cut(question.query, persons)
-    held = await embeddings.held(tx, bank.org, bank.id)
-    return Words(bank, asked, scores, held, [found.id for found in known], told, among)
+    windows = when.windows(question.query, question.at)
+    words = Words(bank, asked, scores, held, [found.id for found in known], told, among, [], [], windows)
+    linked = await _by_entity(tx, words)
+    timed = [id for window in windows[:2] for id in await times.within(tx, given, window.start, window.end, TIMED)]
+    if among is not None:
+        linked, timed = [id for id in linked if id in kept], [id for id in timed if id in kept]
+    return replace(words, linked=linked, timed=timed)
+
+
+async def _by_entity(tx: Tx, words: Words) -> list[int]:
+    """The memories that name what the question names, and those one step from the best that the words found."""
+    low = SEED_FLOOR * words.ceiling
+    best = heapq.nlargest(SEEDS, words.scores, key=lambda id: (words.scores[id].around, id))
+    seeds = [id for id in best if words.scores[id].around >= low]
+    if not seeds and not words.named:
+        return []
+    return await entities.around(tx, entities.Start(words.bank.org, words.bank.id, words.named, seeds), LINKED)
 
 
 def _possible(query: str) -> list[str]:
@@ -150,81 +234,123 @@ def _possible(query: str) -> list[str]:
     return sorted({names.folded(run.strip("?,.!;:\"'()")) for run in runs[:120]})
 
 
-async def _embedded(ctx: Ctx, model: embeddings.Model, query: str) -> "npt.NDArray[np.float32]":
-    rows = await (ctx.app.embedding.static([query]) if model.state == "static" else ctx.app.embedding.sharp([query]))
-    row: npt.NDArray[np.float32] = rows[0]
-    return row
-
-
 async def _by_meaning(tx: Tx, question: Question, words: Words, vectors: "Vectors") -> dict[int, float]:
-    """Rescaled similarity of the nearest memories, and of the best that the words found."""
+    """Rescaled similarity of the nearest memories and of all others that may count."""
     depth, _ = EFFORT[question.budget]
     best = heapq.nlargest(depth // 2, words.scores, key=lambda id: words.scores[id].around)
+    wanted = dict.fromkeys([*best, *words.linked, *words.timed])
+    org, bank, among = words.bank.org, words.bank.id, words.among
     found: dict[int, float] = {}
-    for model in words.models:
-        nearest = Nearest(words.bank.org, words.bank.id, model.id, vectors[model.id], depth, words.among)
-        near = await tx.search_vector(nearest)
-        seen = {id for id, _ in near}
-        missing = [id for id in best if id not in seen]
-        near += await tx.search_vector(replace(nearest, among=missing, limit=len(missing))) if missing else []
+    nearest = [
+        Nearest(org, bank, model.id, vectors[model.id], depth, among, also=list(wanted)) for model in words.models
+    ]
+    for model, near in zip(words.models, await tx.search_vectors(*nearest) if nearest else [], strict=True):
         for id, cosine in near:
-            found[id] = min(1.0, max(0.0, (cosine - model.zero) / (model.one - model.zero)))
+            found[id] = min(1.0, max(MEANING_LOW, (cosine - model.zero) / (model.one - model.zero)))
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What words and meaning say of each memory that may answer."""
+
+    lexical: dict[int, search.Scores]
+    meaning: dict[int, float]
+
+    def spoken(self, ids: Iterable[int]) -> dict[int, frozenset[str]]:
+        """The words of these memories, as far as they were read."""
+        return {id: frozenset(self.lexical[id].words.split()) for id in ids if id in self.lexical}
+
+
 async def _fused(tx: Tx, question: Question, words: Words, vectors: "Vectors") -> list[Hit]:
-    meaning = await _by_meaning(tx, question, words, vectors)
-    unread = [id for id in meaning if id not in words.scores]
-    others = heapq.nlargest(LOOKED // 2, unread, key=lambda id: meaning[id])
-    lexical = words.scores | await search.scores(tx, words.asked, others)
-    signals = await _signals(tx, question, words, lexical, meaning)
-    low = WORD_FLOOR * words.ceiling
-    relevant = [
-        id for id in signals if meaning.get(id, 0.0) >= MEANING_FLOOR or (id in lexical and lexical[id].around >= low)
-    ]
-    scored = {id: sum(signals[id].values()) for id in relevant}
-    _, most = EFFORT[question.budget]
-    order = sorted(scored, key=lambda id: (-scored[id], -id))[: most + SPARE]
+    found = await _candidates(tx, question, words, vectors)
+    signals = await _signals(tx, words, found, vectors)
+    spoken = found.spoken(signals)
+    scored = {id: sum(signals[id].values()) for id in _relevant(words, found, signals)}
+    for id, part in rank.echoes(scored, spoken, words.asked.indexed).items():
+        signals[id]["echo"] = words.weights.echo * part
+        scored[id] += signals[id]["echo"]
+    order = sorted(scored, key=lambda id: (-scored[id], -id))[: question.most + SPARE]
     rows = await memories.fetched(tx, words.bank.org, words.bank.id, order)
-    kept = [id for id in order if id in rows and held(rows[id], question.at)][:most]
-    kept = [id for id in kept if scored[id] >= TAIL * scored[kept[0]]]
+    order = [id for id in order if id in rows and held(rows[id], question.at)]
+    for id, part in rank.exact(rank.identifiers(question.query), {id: rows[id].text for id in order}).items():
+        signals[id]["exact"] = words.weights.exact * part
+        scored[id] += signals[id]["exact"]
+    kept = _without_tail(rank.varied(order, scored, spoken, question.most), scored, signals)
     told = await views.described(tx, words.bank, [rows[id] for id in kept])
+    parts = [{name: round(part, 4) for name, part in signals[id].items() if part} for id in kept]
     return [
-        Hit(
-            memory, round(min(1.0, scored[id]), 4), {name: round(part, 4) for name, part in signals[id].items() if part}
-        )
-        for id, memory in zip(kept, told, strict=True)
+        Hit(memory, round(min(1.0, scored[id]), 4), part, spoken.get(id, frozenset()))
+        for id, memory, part in zip(kept, told, parts, strict=True)
     ]
 
 
-async def _signals(
-    tx: Tx, question: Question, words: Words, lexical: dict[int, search.Scores], meaning: dict[int, float]
-) -> dict[int, dict[str, float]]:
+async def _candidates(tx: Tx, question: Question, words: Words, vectors: "Vectors") -> Candidates:
+    """Read the words of the nearest memories, and of those that entities and times bring."""
+    meaning = await _by_meaning(tx, question, words, vectors)
+    timed = heapq.nlargest(TIMED_KEPT, words.timed, key=lambda id: meaning.get(id, MEANING_LOW))
+    unread = [id for id in meaning if id not in words.scores]
+    others = {*heapq.nlargest(LOOKED // 2, unread, key=lambda id: meaning[id]), *timed, *words.linked}
+    return Candidates(
+        words.scores | await search.scores(tx, words.asked, sorted(others.difference(words.scores))), meaning
+    )
+
+
+def _relevant(words: Words, found: Candidates, signals: Signals) -> list[int]:
+    """Who counts: near enough in meaning or words, or linked to what the question names or to the time it speaks of."""
+    low = WORD_FLOOR * words.ceiling
+    return [
+        id
+        for id, parts in signals.items()
+        if found.meaning.get(id, 0.0) >= MEANING_FLOOR
+        or (id in found.lexical and found.lexical[id].around >= low)
+        or any(parts[name] for name in LINKS)
+    ]
+
+
+def _without_tail(order: list[int], scored: dict[int, float], signals: Signals) -> list[int]:
+    """Leave out what is noise beside the best one; of what only an entity brings, a little stays."""
+    low = TAIL * max((scored[id] for id in order), default=0.0)
+    weak = [id for id in order if scored[id] < low]
+    spared = [id for id in weak if signals[id]["linked"]][:LINKED_TAIL]
+    return [id for id in order if id not in weak or id in spared]
+
+
+async def _signals(tx: Tx, words: Words, found: Candidates, vectors: "Vectors") -> Signals:
     """What each signal adds to each candidate."""
-    own = rank.spread({id: score.own for id, score in lexical.items()})
-    around = rank.spread({id: score.around for id, score in lexical.items()})
-    near = rank.spread(meaning)
-    ids = {*lexical, *meaning}
-    weights = SHARP if any(model.state != "static" for model in words.models) else STATIC
-    told = {id: weights.own * own.get(id, 0.0) + weights.around * around.get(id, 0.0) for id in ids}
-    base = {id: told[id] + weights.meaning * near.get(id, 0.0) for id in ids}
+    own = rank.spread({id: score.own for id, score in found.lexical.items()})
+    around = rank.spread({id: score.around for id, score in found.lexical.items()})
+    near = rank.spread(found.meaning, MEANING_LOW)
+    weights, linked, timed = words.weights, set(words.linked), set(words.timed)
+    told = {id: weights.own * own.get(id, 0.0) + weights.around * around.get(id, 0.0) for id in found.lexical}
+    base = {id: told.get(id, 0.0) + weights.meaning * near.get(id, 0.0) for id in {*told, *near}}
     org, bank = words.bank.org, words.bank.id
-    ids = set(heapq.nlargest(LOOKED, base, key=lambda id: base[id]))
-    outlines = await memories.outlines(tx, org, bank, sorted(ids))
+    bonus = {id: weights.linked * (id in linked) + weights.time * (id in timed) for id in base}
+    ids = heapq.nlargest(LOOKED, base, key=lambda id: base[id] + bonus[id])
+    outlining, linking = memories.outlines(org, bank, ids), entities.naming(org, bank, words.named, ids)
+    holding = embeddings.held(org, bank)
+    told_of, linked_to, models_ = await tx.gather(outlining.asked, linking.asked, holding.asked)
+    held = holding.read(models_)
+    if any(model.id not in vectors for model in held):
+        raise Moved(held)
+    outlines, naming = outlining.read(told_of), linking.read(linked_to)
     lent = _lent(base, outlines)
-    naming = await entities.naming(tx, org, bank, words.named, sorted(ids)) if words.named else {}
-    windows = when.windows(question.query, question.at)
     return {
         id: {
-            "words": told[id],
+            "words": told.get(id, 0.0),
             "meaning": weights.meaning * near.get(id, 0.0),
             "beside": weights.beside * lent.get(id, 0.0),
             "named": _linked(weights, naming.get(id, ())),
-            "time": weights.time if any(window.start <= outlines[id].at < window.end for window in windows) else 0.0,
+            "linked": weights.linked if id in linked and id not in naming else 0.0,
+            "time": weights.time if _is_timed(outlines[id], words.windows) else 0.0,
         }
         for id in ids
         if id in outlines
     }
+
+
+def _is_timed(outline: memories.Outline, windows: "list[when.Window]") -> bool:
+    return any(outline.is_within(window.start, window.end) for window in windows)
 
 
 def _linked(weights: Weights, roles: Collection[str]) -> float:

@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keepsake.store.engine import Tx
+from keepsake.store.engine import Ask, Row, Tx
 from keepsake.store.store import Store
+
+#: What more memories name than these tells nothing about two of them.
+RARE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ async def link(tx: Tx, store: Store, org: int, bank: int, memory: int, named: Se
             for one in named
         ],
     )
-    known = {one.folded: one.id for one in await find(tx, org, bank, [one.folded for one in named])}
+    known = {one.folded: one.id for one in await meant(org, bank, [one.folded for one in named]).of(tx)}
     await tx.many(
         "INSERT INTO memory_entities (org, bank, entity, memory, role) VALUES (:org, :bank, :entity, :memory, :role)"
         " ON CONFLICT (org, bank, entity, memory) DO NOTHING",
@@ -51,31 +54,71 @@ class Entity:
     kind: str
 
 
-async def find(tx: Tx, org: int, bank: int, folded: Sequence[str]) -> list[Entity]:
+def meant(org: int, bank: int, folded: Sequence[str]) -> Ask[list[Entity]]:
     """The entities that these names mean here."""
-    rows = await tx.all(
+    return Ask(
         "SELECT id, folded, kind FROM entities WHERE org = :org AND bank = :bank AND folded = ANY_TEXT(:folded)",
-        org=org,
-        bank=bank,
-        folded=list(folded),
+        {"org": org, "bank": bank, "folded": list(folded)},
+        lambda rows: [Entity(row["id"], row["folded"], row["kind"]) for row in rows],
     )
-    return [Entity(row["id"], row["folded"], row["kind"]) for row in rows]
 
 
-async def naming(tx: Tx, org: int, bank: int, entities: Sequence[int], among: Sequence[int]) -> dict[int, set[str]]:
+def naming(org: int, bank: int, entities: Sequence[int], among: Sequence[int]) -> Ask[dict[int, set[str]]]:
     """Which of these memories name one of the entities, and how."""
-    rows = await tx.all(
+    return Ask(
         "SELECT memory, role FROM memory_entities WHERE org = :org AND bank = :bank AND entity = ANY_INT(:entities)"
         " AND memory = ANY_INT(:among)",
-        org=org,
-        bank=bank,
-        entities=list(entities),
-        among=list(among),
+        {"org": org, "bank": bank, "entities": list(entities), "among": list(among)},
+        _named,
     )
+
+
+def _named(rows: Sequence[Row]) -> dict[int, set[str]]:
     found: dict[int, set[str]] = {}
     for row in rows:
         found.setdefault(row["memory"], set()).add(row["role"])
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a walk through the graph of a bank begins."""
+
+    org: int
+    bank: int
+    entities: Sequence[int]
+    memories: Sequence[int]
+
+
+async def around(tx: Tx, start: Start, limit: int) -> list[int]:
+    """Memories one step away: they name one of the entities, or a rare one that the memories name; rarest first.
+
+    What an insight rests on is one step away from it, too.
+    """
+    # CROSS JOIN keeps the order for SQLite, which would otherwise walk the bank; PostgreSQL takes it as any join.
+    rows = await tx.all(
+        "WITH seeds AS (SELECT id FROM memories"
+        " WHERE org = :org AND bank = :bank AND id = ANY_INT(:found)),"
+        " near AS (SELECT e.entity AS entity FROM seeds s CROSS JOIN memory_entities e"
+        " WHERE e.org = :org AND e.bank = :bank AND e.memory = s.id"
+        " UNION SELECT id FROM entities WHERE org = :org AND bank = :bank AND id = ANY_INT(:named)),"
+        " rare AS (SELECT n.entity AS entity, (SELECT count(*) FROM (SELECT 1 FROM memory_entities x"
+        " WHERE x.org = :org AND x.bank = :bank AND x.entity = n.entity LIMIT :most) AS few) AS shared FROM near n)"
+        " SELECT m.memory AS memory, r.shared AS shared FROM rare r CROSS JOIN memory_entities m"
+        " WHERE m.org = :org AND m.bank = :bank AND m.entity = r.entity AND r.shared < :most"
+        " UNION ALL SELECT l.target, 0 FROM seeds s CROSS JOIN memory_links l"
+        " WHERE l.org = :org AND l.bank = :bank AND l.origin = s.id AND l.why = 'evidence'"
+        " UNION ALL SELECT l.origin, 0 FROM seeds s CROSS JOIN memory_links l"
+        " WHERE l.org = :org AND l.bank = :bank AND l.target = s.id AND l.why = 'evidence'"
+        " ORDER BY shared, memory DESC LIMIT :limit",
+        org=start.org,
+        bank=start.bank,
+        found=list(start.memories),
+        named=list(start.entities),
+        most=RARE + 1,
+        limit=limit,
+    )
+    return [id for id in dict.fromkeys(row["memory"] for row in rows) if id not in start.memories]
 
 
 async def forget(tx: Tx, org: int, bank: int, memories: Sequence[int]) -> None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from keepsake.store.engine import Row, Tx, Value
+from keepsake.store.engine import Ask, Row, Tx, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,16 @@ class Memory:
     #: Which memories it stands among, and the one it follows.
     thread: str = ""
     before: int | None = None
+    #: The moment that came with it; what it speaks of may lie elsewhere.
+    event_at: int | None = None
+
+    @property
+    def said_at(self) -> int:
+        """The moment that its relative words count from: the event's, else when it was learned."""
+        if self.event_at is not None:
+            return self.event_at
+        # Before `event_at` there was only this; a time that the text speaks of has an end as well.
+        return self.happened_from if self.happened_from is not None and self.happened_to is None else self.learned_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +61,22 @@ class Outline:
 
     before: int | None
     at: int
+    #: The time that it speaks of.
+    start: int | None = None
+    end: int | None = None
+
+    def is_within(self, start: int, end: int) -> bool:
+        """Whether it was said in a stretch of time, or speaks of one that lies in it."""
+        if start <= self.at < end:
+            return True
+        return self.start is not None and self.end is not None and start <= self.start and self.end <= end
 
 
 _NAMES = tuple(Memory.__dataclass_fields__)
 _COLUMNS = ", ".join(f"m.{name}" for name in _NAMES)
 _JSON = ("parts", "tags", "metadata")
+#: `Memory.said_at` in SQL.
+SAID_AT = "coalesce(event_at, CASE WHEN happened_to IS NULL THEN happened_from END, learned_at)"
 #: Whether a memory held at a moment; `:at` may lie in the past.
 HELD = "m.learned_at <= :at AND (m.superseded_at IS NULL OR m.superseded_at > :at) AND m.state = 'live'"
 
@@ -67,6 +88,14 @@ def _memory(row: Row) -> Memory:
     values["metadata"] = {} if row["metadata"] == "{}" else json.loads(row["metadata"])
     values["tags"] = () if row["tags"] == "[]" else tuple(json.loads(row["tags"]))
     return Memory(**values)
+
+
+def lines(parts: Mapping[str, object], name: str) -> list[str]:
+    """A part that lists things; whoever wrote it may have joined them already."""
+    told = parts.get(name)
+    if isinstance(told, str):
+        return told.splitlines()
+    return [str(one) for one in told] if isinstance(told, list | tuple) else []
 
 
 async def insert(tx: Tx, memory: Memory) -> None:
@@ -109,11 +138,12 @@ class Filter:
     every_tag: bool = False
     #: Part of the text, in lower case.
     contains: str = ""
+    kinds: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
         """Nothing but the moment narrows."""
-        return not (self.types or self.tags or self.contains)
+        return not (self.types or self.tags or self.contains or self.kinds)
 
 
 def _where(given: Filter) -> tuple[str, dict[str, Value]]:
@@ -122,6 +152,9 @@ def _where(given: Filter) -> tuple[str, dict[str, Value]]:
     if given.types:
         clauses.append("m.fact_type = ANY_TEXT(:types)")
         values["types"] = list(given.types)
+    if given.kinds:
+        clauses.append("m.kind = ANY_TEXT(:kinds)")
+        values["kinds"] = list(given.kinds)
     if given.tags:
         tagged = "t.org = m.org AND t.bank = m.bank AND t.memory = m.id AND t.tag = ANY_TEXT(:tags)"
         need = len(set(given.tags)) if given.every_tag else 1
@@ -191,8 +224,9 @@ async def settle(tx: Tx, memory: Memory) -> None:
     """A note that says one thing becomes that fact."""
     await tx.run(
         "UPDATE memories SET kind = 'fact', fact_type = :fact_type, happened_from = :happened_from,"
-        " happened_to = :happened_to WHERE org = :org AND bank = :bank AND id = :id",
+        " happened_to = :happened_to, event_at = :event_at WHERE org = :org AND bank = :bank AND id = :id",
         fact_type=memory.fact_type,
+        event_at=memory.event_at,
         happened_from=memory.happened_from,
         happened_to=memory.happened_to,
         org=memory.org,
@@ -273,16 +307,29 @@ async def children(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> list[int]
     return [row["id"] for row in rows]
 
 
-async def outlines(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> dict[int, Outline]:
-    """What ranking must know of candidates."""
+async def wordings(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> list[int]:
+    """These memories, and those that merging found to say the same."""
     rows = await tx.all(
-        "SELECT id, before, coalesce(happened_from, learned_at) AS at FROM memories"
-        " WHERE org = :org AND bank = :bank AND id = ANY_INT(:ids)",
+        "SELECT origin, target FROM memory_links WHERE org = :org AND bank = :bank AND why = 'near_duplicate'"
+        " AND (target = ANY_INT(:ids) OR target IN (SELECT target FROM memory_links WHERE org = :org AND bank = :bank"
+        " AND why = 'near_duplicate' AND origin = ANY_INT(:ids)))",
         org=org,
         bank=bank,
         ids=list(ids),
     )
-    return {row["id"]: Outline(row["before"], row["at"]) for row in rows}
+    return sorted({*ids, *(id for row in rows for id in (row["origin"], row["target"]))})
+
+
+def outlines(org: int, bank: int, ids: Sequence[int]) -> Ask[dict[int, Outline]]:
+    """What ranking must know of candidates."""
+    return Ask(
+        f"SELECT id, before, {SAID_AT} AS at, happened_from, happened_to FROM memories"
+        " WHERE org = :org AND bank = :bank AND id = ANY_INT(:ids)",
+        {"org": org, "bank": bank, "ids": list(ids)},
+        lambda rows: {
+            row["id"]: Outline(row["before"], row["at"], row["happened_from"], row["happened_to"]) for row in rows
+        },
+    )
 
 
 async def supersede(tx: Tx, org: int, bank: int, ids: Sequence[int], by: int, at: int) -> None:
@@ -306,6 +353,9 @@ async def delete(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> None:
     await tx.run(f"DELETE FROM memory_links WHERE {where} origin = ANY_INT(:ids)", **values)
     await tx.run(f"DELETE FROM memory_links WHERE {where} target = ANY_INT(:ids)", **values)
     await tx.run(f"DELETE FROM vectors WHERE {where} memory = ANY_INT(:ids)", **values)
+    await tx.run(f"DELETE FROM memory_files WHERE {where} memory = ANY_INT(:ids)", **values)
+    # What they took the place of stays out of the way: it was outdated before they went.
+    await tx.run(f"UPDATE memories SET superseded_by = NULL WHERE {where} superseded_by = ANY_INT(:ids)", **values)
     await tx.run(f"DELETE FROM memories WHERE {where} id = ANY_INT(:ids)", **values)
 
 

@@ -1,16 +1,19 @@
 """The text index: what is written for a memory, and how a question fetches candidates."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from keepsake.core import text
+from keepsake.core import words as text
+from keepsake.core.query import Document
 from keepsake.core.rank import Corpus, bm25, essential
-from keepsake.store.engine import Doc, Found, Tx, Value, Wanted
+from keepsake.store import memories
+from keepsake.store.engine import Ask, Doc, Found, Row, Tx, Value, Wanted
+from keepsake.store.memories import Memory
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 #: No question reads more documents than this, however common its words.
-CANDIDATES = 250
+CANDIDATES = 120
 FEW = 20
 #: The row of `terms` that counts the bank itself.
 WHOLE = ""
@@ -23,6 +26,23 @@ class Fields:
     body: str
     title: str = ""
     context: str = ""
+    concepts: str = ""
+    facts: str = ""
+    files: str = ""
+
+
+#: The fields that are a memory's own.
+_OWN = ("title", "body", "concepts", "facts", "files")
+
+
+def of(memory: Memory, context: str = "") -> Fields:
+    """What is searched of a memory; an observation also has concepts, facts and files."""
+    parts = memory.parts
+    if not parts:
+        return Fields(memory.text, memory.title, context)
+    files = "\n".join(line for name in ("files_read", "files_modified") for line in memories.lines(parts, name))
+    concepts, facts = ("\n".join(memories.lines(parts, name)) for name in ("concepts", "facts"))
+    return Fields(memory.text, memory.title, context, concepts, facts, files)
 
 
 def prefix(bank: int) -> str:
@@ -36,19 +56,13 @@ def prefix(bank: int) -> str:
 
 async def add(tx: Tx, org: int, bank: int, id: int, fields: Fields) -> None:
     """Index a new memory and count its words."""
-    body, title = text.lexemes(fields.body), text.lexemes(fields.title)
     before = prefix(bank)
-    await tx.index(
-        Doc(
-            id,
-            org,
-            bank,
-            body=[before + word for word in body],
-            title=[before + word for word in title],
-            context=[before + word for word in text.lexemes(fields.context)],
-        )
-    )
-    await _count(tx, org, bank, Counter({*body, *title}), documents=1, words=len(body) + len(title))
+    own = {name: text.lexemes(getattr(fields, name)) for name in _OWN}
+    indexed = {name: [before + word for word in stems] for name, stems in own.items()}
+    doc = Doc(id, org, bank, context=[before + word for word in text.lexemes(fields.context)], **indexed)
+    await tx.index(doc)
+    seen = {word for stems in own.values() for word in stems}
+    await _count(tx, org, bank, Counter(seen), documents=1, words=doc.length)
 
 
 async def recontext(tx: Tx, org: int, bank: int, id: int, context: str) -> None:
@@ -60,7 +74,7 @@ async def recontext(tx: Tx, org: int, bank: int, id: int, context: str) -> None:
         id=id,
     )
     if row is not None:
-        own = {name: row[name].split() for name in ("title", "body", "concepts", "facts", "files")}
+        own = {name: row[name].split() for name in _OWN}
         before = prefix(bank)
         await tx.index(Doc(id, org, bank, context=[before + word for word in text.lexemes(context)], **own))
 
@@ -68,14 +82,15 @@ async def recontext(tx: Tx, org: int, bank: int, id: int, context: str) -> None:
 async def remove(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> None:
     """Take memories out of the index and out of the counts."""
     rows = await tx.all(
-        "SELECT title, body, length FROM search_docs WHERE org = :org AND bank = :bank AND id = ANY_INT(:ids)",
+        "SELECT title, body, concepts, facts, files, length FROM search_docs"
+        " WHERE org = :org AND bank = :bank AND id = ANY_INT(:ids)",
         org=org,
         bank=bank,
         ids=list(ids),
     )
     gone: Counter[str] = Counter()
     for row in rows:
-        gone.update({word[4:] for word in (row["title"] + row["body"]).split()})
+        gone.update({word[4:] for name in _OWN for word in row[name].split()})
     await tx.unindex(org, bank, ids)
     await _count(tx, org, bank, gone, documents=-len(rows), words=-sum(int(row["length"]) for row in rows))
 
@@ -103,15 +118,59 @@ async def _count(tx: Tx, org: int, bank: int, seen: Counter[str], documents: int
 
 async def corpus(tx: Tx, org: int, bank: int, asked: Sequence[str]) -> Corpus:
     """How common the asked words are in this bank."""
-    rows = await tx.all(
+    return await counting(org, bank, asked).of(tx)
+
+
+def counting(org: int, bank: int, asked: Sequence[str]) -> Ask[Corpus]:
+    """The same, to be asked together with something else."""
+    return Ask(
         "SELECT term, docs, total FROM terms WHERE org = :org AND bank = :bank AND term = ANY_TEXT(:terms)",
-        org=org,
-        bank=bank,
-        terms=[*asked, WHOLE],
+        {"org": org, "bank": bank, "terms": [*asked, WHOLE]},
+        _corpus,
     )
+
+
+def _corpus(rows: Sequence[Row]) -> Corpus:
     frequency = {row["term"]: int(row["docs"]) for row in rows}
     words = next((int(row["total"]) for row in rows if row["term"] == WHOLE), 0)
     return Corpus(frequency.pop(WHOLE, 0), words, frequency)
+
+
+async def coverage(tx: Tx, org: int, banks: Sequence[int], asked: Sequence[str]) -> dict[int, float]:
+    """The share of a question's weight that the words of each bank cover, 0 to 1."""
+    rows = await tx.all(
+        "SELECT bank, term, docs FROM terms WHERE org = :org AND bank = ANY_INT(:banks) AND term = ANY_TEXT(:terms)",
+        org=org,
+        banks=list(banks),
+        terms=[*asked, WHOLE],
+    )
+    frequency: Counter[str] = Counter()
+    for row in rows:
+        frequency[row["term"]] += int(row["docs"])
+    known = Corpus(frequency.pop(WHOLE, 0), 0, frequency)
+    whole = sum(known.weight(word) for word in asked) or 1.0
+    covered = dict.fromkeys(banks, 0.0)
+    for row in rows:
+        covered[row["bank"]] += known.weight(row["term"]) / whole if row["term"] != WHOLE else 0.0
+    return covered
+
+
+async def documents(tx: Tx, org: int, bank: int, rows: Mapping[int, Memory]) -> dict[int, Document]:
+    """What memories hold, by field, as the index knows it and as it was written."""
+    found = await tx.all(
+        "SELECT id, title, body, concepts, facts, files FROM search_docs"
+        " WHERE org = :org AND bank = :bank AND id = ANY_INT(:ids)",
+        org=org,
+        bank=bank,
+        ids=list(rows),
+    )
+    before = prefix(bank)
+    made = {}
+    for row in found:
+        stems = {name: row[name].replace(f" {before}", " ") for name in _OWN}
+        fields = of(rows[row["id"]])
+        made[row["id"]] = Document(stems, {name: getattr(fields, name) for name in _OWN})
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +182,12 @@ class Asked:
     words: Sequence[str]
     known: Corpus
 
+    @property
+    def indexed(self) -> frozenset[str]:
+        """The words as the index holds them."""
+        before = prefix(self.bank)
+        return frozenset(before + word for word in self.words)
+
 
 @dataclass(frozen=True, slots=True)
 class Scores:
@@ -130,6 +195,8 @@ class Scores:
 
     own: float
     around: float
+    #: Its own words as they are indexed, between blanks.
+    words: str = ""
 
 
 async def candidates(tx: Tx, asked: Asked) -> dict[int, Scores]:
@@ -154,7 +221,7 @@ async def candidates(tx: Tx, asked: Asked) -> dict[int, Scores]:
 async def scores(tx: Tx, asked: Asked, ids: Sequence[int]) -> dict[int, Scores]:
     """The same for memories that were found in another way."""
     rows = await tx.all(
-        "SELECT id, title, body, context, length FROM search_docs"
+        "SELECT id, title, body, context, length, concepts || facts || files AS more FROM search_docs"
         " WHERE org = :org AND bank = :bank AND id = ANY_INT(:ids)",
         org=asked.org,
         bank=asked.bank,
@@ -164,18 +231,16 @@ async def scores(tx: Tx, asked: Asked, ids: Sequence[int]) -> dict[int, Scores]:
 
 
 def _scored(asked: Asked, found: Sequence[Found]) -> dict[int, Scores]:
-    score = bm25(asked.known, asked.words)
     before = prefix(asked.bank)
-    needles = [f" {before}{word} " for word in asked.words]
+    # Neighbouring words share a blank, so a word right after itself is counted once: close enough.
+    score = bm25(asked.known, {word: f" {before}{word} " for word in asked.words})
     scored = {}
     for doc in found:
-        # Neighbouring words share a blank, so a word right after itself is counted once: close enough.
-        words = doc.title + doc.body if doc.title.strip() else doc.body
-        counts = [words.count(needle) for needle in needles]
-        own = score(counts, doc.length)
-        around = own
-        if doc.context.strip():
-            more = [count + doc.context.count(needle) for count, needle in zip(counts, needles, strict=True)]
-            around = score(more, doc.length + doc.context.count(" ") - 1)
-        scored[doc.id] = Scores(own, around)
+        words = doc.title + doc.body if len(doc.title) > 2 else doc.body
+        if len(doc.more) > 6:
+            words += doc.more
+        own = around = score(words, doc.length)
+        if len(doc.context) > 2:
+            around = score(words + doc.context, doc.length + doc.context.count(" ") - 1)
+        scored[doc.id] = Scores(own, around, words)
     return scored

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from keepsake.core.clock import HOUR
 from keepsake.store.engine import Tx
+from keepsake.store.memories import SAID_AT
 
 #: Characters that the models read; a memory's own words come first.
 ROOM = 1_600
@@ -34,7 +35,7 @@ def stream(category: str, tags: Sequence[str]) -> str:
 async def place(tx: Tx, org: int, bank: int, of: str, id: int, at: int) -> Place:
     """After the newest memory of the same stream, unless an hour or more lies between them."""
     row = await tx.one(
-        "SELECT id, thread, text, coalesce(happened_from, learned_at) AS at FROM memories"
+        f"SELECT id, thread, text, {SAID_AT} AS at FROM memories"
         " WHERE org = :org AND bank = :bank AND thread > :low AND thread < :high ORDER BY thread DESC, id DESC LIMIT 1",
         org=org,
         bank=bank,
