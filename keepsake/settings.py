@@ -159,6 +159,37 @@ SETTINGS: tuple[Setting, ...] = (
         _number(0, 10**12),
     ),
     Setting(
+        "embedding_base_url",
+        "",
+        "Address of an OpenAI-compatible endpoint to embed with; without one the packaged model is used.",
+        _endpoint,
+    ),
+    Setting("embedding_api_key", "", "The key that the embedding endpoint wants.", secret=True),
+    Setting("embedding_model", "", "Name of the embedding model to ask; another name embeds every memory anew."),
+    Setting(
+        "embedding_dimensions",
+        0,
+        "Length of the vectors to ask for, where the model lets one choose; 0 leaves it to the model.",
+        _number(0, 16_000),
+    ),
+    Setting(
+        "embedding_timeout",
+        10,
+        "Seconds that the embedding endpoint may take for a question; the background waits six times as long.",
+        _number(1, 3600),
+    ),
+    Setting(
+        "rerank_base_url",
+        "",
+        "Address whose /rerank judges what a search found, as Cohere, Jina or TEI offer it; without one none is asked.",
+        _endpoint,
+    ),
+    Setting("rerank_api_key", "", "The key that the reranker's endpoint wants.", secret=True),
+    Setting("rerank_model", "", "Name of the reranker, where its endpoint wants one."),
+    Setting(
+        "rerank_timeout", 10, "Seconds that the reranker may take; after that a search does without.", _number(1, 3600)
+    ),
+    Setting(
         "weekly_token_limit",
         500_000,
         "Tokens that one principal may spend in a week; it begins anew on Monday at 00:00 UTC.",
@@ -197,6 +228,15 @@ class Settings:
     llm_model: str
     llm_timeout: int
     llm_daily_tokens: int
+    embedding_base_url: str
+    embedding_api_key: str = field(repr=False)
+    embedding_model: str
+    embedding_dimensions: int
+    embedding_timeout: int
+    rerank_base_url: str
+    rerank_api_key: str = field(repr=False)
+    rerank_model: str
+    rerank_timeout: int
     weekly_token_limit: int
     url: str
     api_key: str
@@ -243,3 +283,10 @@ def _check(settings: Settings) -> None:
         raise Misconfigured(
             "KEEPSAKE_LLM_BASE_URL and KEEPSAKE_LLM_MODEL belong together: set both to ask a model, or neither."
         )
+    if bool(settings.embedding_base_url) != bool(settings.embedding_model):
+        raise Misconfigured(
+            "KEEPSAKE_EMBEDDING_BASE_URL and KEEPSAKE_EMBEDDING_MODEL belong together: set both to embed with a model"
+            " of your own, or neither."
+        )
+    if settings.rerank_model and not settings.rerank_base_url:
+        raise Misconfigured("KEEPSAKE_RERANK_MODEL is set, so KEEPSAKE_RERANK_BASE_URL must be too.")

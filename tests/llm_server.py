@@ -115,15 +115,23 @@ def application(script: Script) -> Starlette:
 @contextmanager
 def serving() -> Iterator[Script]:
     """Serve a script from a thread of its own."""
+    script = Script("")
+    with served(application(script)) as url:
+        script.url = f"{url}/v1"
+        yield script
+
+
+@contextmanager
+def served(application: Starlette) -> Iterator[str]:
+    """Serve an application from a thread of its own; gives its address."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        script = Script(f"http://127.0.0.1:{taken.getsockname()[1]}/v1")
-        config = uvicorn.Config(application(script), log_level="critical", timeout_graceful_shutdown=0)
+        config = uvicorn.Config(application, log_level="critical", timeout_graceful_shutdown=0)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
         thread.start()
         while not server.started:
             time.sleep(0.005)
-        yield script
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
         server.should_exit = True
         thread.join(10)

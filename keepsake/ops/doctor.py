@@ -7,17 +7,26 @@ import stat
 import sys
 from collections.abc import Awaitable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from keepsake import context
 from keepsake.context import App
 from keepsake.core.errors import KeepsakeError, Misconfigured
+from keepsake.core.lazy import lazy
 from keepsake.core.models import Result
 from keepsake.core.principal import LOCAL_ORG
+from keepsake.ops import status
 from keepsake.settings import Settings
-from keepsake.store import checkup, jobs
+from keepsake.store import banks, checkup, jobs
+from keepsake.store.engine import Tx
+
+if TYPE_CHECKING:
+    from keepsake.services import remote, rerank
+else:
+    remote = lazy("keepsake.services.remote")
+    rerank = lazy("keepsake.services.rerank")
 
 OLDEST_PYTHON = (3, 11)
 #: Below the first the doctor speaks up, below the second it calls it a problem.
@@ -182,3 +191,33 @@ async def work(app: App) -> Finding:
         return problem("jobs", f"{sum(one.jobs for one in failing)} keep failing: {kinds}.", mend)
     waiting = sum(one.jobs for one in standing if one.state == "pending")
     return ok("jobs", f"{waiting} waiting, none failing")
+
+
+async def meaning(app: App) -> Finding:
+    """The embedding model in use, and how many memories wait for it."""
+
+    async def body(tx: Tx) -> status.Embedded:
+        return await status.embedded(tx, app, LOCAL_ORG, [bank.id for bank in await banks.listed(tx, LOCAL_ORG)])
+
+    now = await app.store.read(LOCAL_ORG, body)
+    told = "is coming in" if now.is_new else "is current"
+    return ok("embedding", f"{now.model} {told}; memories that wait for it: {now.waiting:,}")
+
+
+async def endpoints(settings: Settings) -> list[Finding]:
+    """The endpoints that are configured beside the packaged models: each is asked once."""
+    found = []
+    if settings.embedding_base_url and (embedder := remote.configured(settings)):
+        found.append(await _answers("embedding", settings.embedding_base_url, embedder.embed([remote.PROBE])))
+    if judge := rerank.configured(settings) if settings.rerank_base_url else None:
+        found.append(await _answers("rerank", settings.rerank_base_url, judge.judged(remote.PROBE, [remote.PROBE])))
+    return found
+
+
+async def _answers(name: str, url: str, asked: Awaitable[object]) -> Finding:
+    try:
+        await asked
+    except KeepsakeError as error:
+        mend = f"Check that {url} runs, and KEEPSAKE_{name.upper()}_BASE_URL, _API_KEY and _MODEL; until then searches"
+        return problem(f"{name} endpoint", str(error), f"{mend} do without it.")
+    return ok(f"{name} endpoint", f"{url} answers")

@@ -1,14 +1,16 @@
 """The state of things at a glance: banks, memories, jobs, keys."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from pydantic import Field
 
 from keepsake import __version__
-from keepsake.context import Ctx
+from keepsake.context import App, Ctx
 from keepsake.core.models import Given, Result
 from keepsake.core.operation import Effect, operation
-from keepsake.store import banks, jobs, keys, memories
+from keepsake.ops import embedding
+from keepsake.store import banks, embeddings, jobs, keys, memories
 from keepsake.store.engine import Tx
 
 
@@ -31,6 +33,14 @@ class Failing(Result):
     error: str = Field(description="What kind of error it met.")
 
 
+class Embedded(Result):
+    """The model of meaning, and what it has yet to do."""
+
+    model: str = Field(description="The embedding model that memories get their vectors from.")
+    is_new: bool = Field(description="Whether another model still serves until this one has embedded every memory.")
+    waiting: int = Field(description="Memories of these banks that wait for their vector from it.")
+
+
 class Status(Result):
     """What there is, and what waits to be done."""
 
@@ -40,6 +50,7 @@ class Status(Result):
     memories: int = Field(description="Memories in all of them.")
     jobs: dict[str, int] = Field(description="Background jobs of these banks, by state.")
     failing: list[Failing] = Field(description="Jobs that failed, whether they are tried again or given up.")
+    embedding: Embedded = Field(description="The embedding model, and how many memories wait for it.")
     keys: int | None = Field(description="Active keys; null for who may not manage them.")
 
 
@@ -68,10 +79,22 @@ async def get(ctx: Ctx, given: GetStatus) -> Status:
                 for one in standing
                 if one.error
             ],
+            embedding=await embedded(tx, ctx.app, ctx.org, list(seen)),
             keys=await _active_keys(tx, ctx),
         )
 
     return await ctx.read(body)
+
+
+async def embedded(tx: Tx, app: App, org: int, seen: Sequence[int]) -> Embedded:
+    """Tell which embedding model is in use, and how many memories of these banks wait for it."""
+    model = embedding.in_use(app, await embeddings.models(tx))
+    waiting = [await embeddings.others(tx, org, bank, model.id if model else 0) for bank in seen]
+    return Embedded(
+        model=model.name if model else embedding.wanted(app),
+        is_new=model is None or model.state == "incoming",
+        waiting=sum(waiting),
+    )
 
 
 async def _active_keys(tx: Tx, ctx: Ctx) -> int | None:

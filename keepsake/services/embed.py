@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+#: The name that vectors of the packaged sharp model are stored under, known without loading it.
+PACKAGED = "granite-30m-384"
+
+
 class ModelBroken(errors.Unavailable):
     """The files of an embedding model are missing, or not the ones Keepsake was tested with."""
 

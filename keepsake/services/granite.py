@@ -126,7 +126,7 @@ class Words:
 class Granite:
     """The encoder's first token, 384 numbers."""
 
-    name = "granite-30m-384"
+    name = embed.PACKAGED
     dim = HIDDEN
     # 95th percentile of LoCoMo questions with turns of other talks; 90th of questions with their answers.
     zero = 0.63

@@ -1,20 +1,18 @@
 """The language model: any endpoint that speaks the OpenAI protocol, asked only where one is configured."""
 
-import asyncio
 import json
-import random
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, Field
 
 from keepsake.core import text
-from keepsake.core.errors import Unavailable
 from keepsake.core.lazy import lazy
+from keepsake.services.endpoint import Endpoint, Failed, Json
 from keepsake.settings import Settings
 
 if TYPE_CHECKING:
@@ -22,23 +20,16 @@ if TYPE_CHECKING:
 else:
     openai = lazy("openai")
 
-#: Tries for one answer; what failed for good is not tried again.
-MOST_TRIES = 3
-LONGEST_PAUSE_S = 10.0
+__all__ = ["Json"]
 #: What a chat template may add to the messages.
 TEMPLATE = 64
 #: Answers that mean the server does not know a part of the request.
 REFUSALS = (400, 404, 415, 422, 501)
 _BLOCK = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
-Json = dict[str, Any]
 
 
-class LlmFailed(Unavailable):
-    """The language model gave no answer; whether it may have worked for nothing decides what is charged."""
-
-    def __init__(self, reason: str, may_have_spent: bool = False) -> None:
-        super().__init__(reason)
-        self.may_have_spent = may_have_spent
+#: What asking a language model may end in.
+LlmFailed = Failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,46 +100,20 @@ class Completion(BaseModel):
 
 
 @dataclass(slots=True)
-class Llm:
+class Llm(Endpoint):
     """A language model behind its endpoint."""
 
-    base_url: str
-    api_key: str = field(repr=False)
-    model: str
-    timeout: float = 60.0
-    #: The first pause before trying again; it doubles.
-    pause_s: float = 0.5
     #: What this server has shown not to understand.
     _takes_schema: bool = True
     _limit: str = "max_tokens"
 
     async def chat(self, ask: Ask) -> Reply:
         """Ask, and try again for a while when the server is busy or away."""
-        try:
-            async with asyncio.timeout(self.timeout), self._client() as client:
-                return await self._tried(client, ask)
-        except (TimeoutError, openai.APITimeoutError) as error:
-            raise LlmFailed(f"The model {self.model} did not answer within {self.timeout:g} s.", True) from error
 
-    async def _tried(self, client: "openai.AsyncOpenAI", ask: Ask) -> Reply:
-        for attempt in range(1, MOST_TRIES + 1):
-            try:
-                return self._reply(ask, await self._once(client, ask))
-            except openai.APITimeoutError:
-                raise
-            except openai.APIConnectionError as error:
-                fault, after = f"cannot be reached ({type(error).__name__})", 0.0
-            except openai.APIStatusError as error:
-                if error.status_code != 429 and error.status_code < 500:
-                    raise LlmFailed(f"The model {self.model} refused with status {error.status_code}.") from None
-                fault, after = f"answered with status {error.status_code}", _after(error)
-            except (openai.APIError, ValueError):
-                raise LlmFailed(f"The model {self.model} answered with something that is no answer.", True) from None
-            if attempt < MOST_TRIES:
-                backoff = self.pause_s * 2 ** (attempt - 1) * (0.75 + random.random() / 2)
-                await asyncio.sleep(min(LONGEST_PAUSE_S, max(after, backoff)))
-        # Without the cause: its text may quote what was sent.
-        raise LlmFailed(f"The model {self.model} {fault}, {MOST_TRIES} times.") from None
+        async def once(client: "openai.AsyncOpenAI") -> Reply:
+            return self._reply(ask, await self._once(client, ask))
+
+        return await self.asked(once)
 
     async def _once(self, client: "openai.AsyncOpenAI", ask: Ask) -> Completion:
         """One answer; what the server shows not to understand is left out, and not sent again."""
@@ -166,8 +131,7 @@ class Llm:
         return made
 
     async def _sent(self, client: "openai.AsyncOpenAI", request: Json) -> Completion:
-        keyless: Json = {} if self.api_key else {"extra_headers": {"Authorization": openai.Omit()}}
-        made = await client.chat.completions.with_raw_response.create(**request, **keyless)
+        made = await client.chat.completions.with_raw_response.create(**request, extra_headers=self._keyless())
         return Completion.model_validate_json(made.content)
 
     def _plain(self, ask: Ask) -> Json:
@@ -191,24 +155,6 @@ class Llm:
             tokens_out=used.completion_tokens or text.cost(said),
             is_cut=made.choices[0].finish_reason == "length",
         )
-
-    def _client(self) -> "openai.AsyncOpenAI":
-        """A client for one conversation: calls are rare and slow, and a pool would outlive its event loop."""
-        # The environment's OPENAI_… is not for this host, and a redirect must not carry memories to another one.
-        absent = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
-        return openai.AsyncOpenAI(
-            base_url=self.base_url,
-            api_key=self.api_key or "none",
-            max_retries=0,
-            timeout=self.timeout,
-            default_headers=absent,  # type: ignore[arg-type]  # Omit is how the client says "no header"
-            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False, timeout=self.timeout),
-        )
-
-
-def _after(error: "openai.APIStatusError") -> float:
-    told = error.response.headers.get("retry-after", "")
-    return float(told) if re.fullmatch(r"\d{1,4}(\.\d+)?", told) else 0.0
 
 
 def _told(schema: Json | None) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keepsake.store import threads
-from keepsake.store.engine import Row, Tx
+from keepsake.store.engine import Ask, Row, Tx
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +47,80 @@ async def register(tx: Tx, model: Model) -> Model:
         )
 
 
-async def held(tx: Tx, org: int, bank: int) -> list[Model]:
-    """The models under which a bank has vectors."""
-    # Not EXISTS: PostgreSQL would make a join of it and read every vector's row.
+async def bring_in(tx: Tx, model: Model) -> Model:
+    """Make a model the one to use: current at once when it is the first, else incoming while another still serves."""
+    known = await register(tx, model)
+    await tx.run(
+        "UPDATE embedding_models SET state = 'retired' WHERE state = 'incoming' AND model <> :model", model=known.id
+    )
+    await tx.run(
+        "UPDATE embedding_models SET state = CASE WHEN EXISTS (SELECT 1 FROM embedding_models o"
+        " WHERE o.state = 'current' AND o.model <> :model) THEN 'incoming' ELSE 'current' END"
+        " WHERE model = :model AND state <> 'current'",
+        model=known.id,
+    )
+    return next(row for row in await models(tx) if row.id == known.id)
+
+
+async def arrived(tx: Tx, model: int) -> None:
+    """An incoming model is the current one now, and whatever was current before is retired."""
+    await tx.run(
+        "UPDATE embedding_models SET state = CASE WHEN model = :model THEN 'current' ELSE 'retired' END"
+        " WHERE state <> 'static' AND EXISTS (SELECT 1 FROM embedding_models i"
+        " WHERE i.model = :model AND i.state = 'incoming')",
+        model=model,
+    )
+
+
+async def orgs(tx: Tx) -> list[int]:
+    """Every org that may hold vectors."""
+    return [int(row["org"]) for row in await tx.all("SELECT org FROM orgs ORDER BY org")]
+
+
+async def elsewhere(tx: Tx, org: int, model: int, states: Sequence[str]) -> list[int]:
+    """The banks that hold vectors of another model in one of these states."""
     rows = await tx.all(
+        "SELECT DISTINCT b.bank AS bank FROM banks b CROSS JOIN embedding_models e"
+        " WHERE b.org = :org AND e.model <> :model AND e.state = ANY_TEXT(:states) AND (SELECT v.model FROM vectors v"
+        " WHERE v.org = b.org AND v.bank = b.bank AND v.model >= e.model ORDER BY v.model LIMIT 1) = e.model",
+        org=org,
+        model=model,
+        states=list(states),
+    )
+    return [row["bank"] for row in rows]
+
+
+def held(org: int, bank: int) -> Ask[list[Model]]:
+    """The models under which a bank has vectors."""
+    # Not EXISTS, and in order: PostgreSQL would read every vector's row to find a model that holds few.
+    return Ask(
         "SELECT e.model AS model, e.name AS name, e.dim AS dim, e.zero AS zero, e.one AS one, e.state AS state"
         " FROM embedding_models e WHERE (SELECT v.model FROM vectors v"
-        " WHERE v.org = :org AND v.bank = :bank AND v.model = e.model LIMIT 1) IS NOT NULL",
-        org=org,
-        bank=bank,
+        " WHERE v.org = :org AND v.bank = :bank AND v.model >= e.model ORDER BY v.model LIMIT 1) = e.model",
+        {"org": org, "bank": bank},
+        lambda rows: [_model(row) for row in rows],
     )
-    return [_model(row) for row in rows]
 
 
 async def waiting(tx: Tx, org: int, bank: int) -> int:
-    """How many memories still have only the vector that was made at once."""
+    """How many memories still wait for their vector of the model to use."""
     row = await tx.one(
         "SELECT count(*) AS held FROM vectors v JOIN embedding_models e ON e.model = v.model"
-        " WHERE v.org = :org AND v.bank = :bank AND e.state = 'static'",
+        " WHERE v.org = :org AND v.bank = :bank AND (e.state IN ('static', 'retired') OR (e.state = 'current'"
+        " AND EXISTS (SELECT 1 FROM embedding_models i WHERE i.state = 'incoming')))",
         org=org,
         bank=bank,
+    )
+    return int(row["held"]) if row else 0
+
+
+async def others(tx: Tx, org: int, bank: int, model: int) -> int:
+    """How many memories have a vector of another model."""
+    row = await tx.one(
+        "SELECT count(*) AS held FROM vectors WHERE org = :org AND bank = :bank AND model <> :model",
+        org=org,
+        bank=bank,
+        model=model,
     )
     return int(row["held"]) if row else 0
 

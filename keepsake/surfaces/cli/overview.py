@@ -21,6 +21,8 @@ def status(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: 
     show.line(f"Keepsake {now.version} on {now.store}: {_many(now.memories, 'memory', 'memories')}")
     if now.banks:
         show.rows(("BANK", "MEMORIES"), [(bank.name, f"{bank.memories:,}") for bank in now.banks])
+    waiting = _many(now.embedding.waiting, "memory waits", "memories wait")
+    show.line(f"embedding: {now.embedding.model}{' (coming in)' if now.embedding.is_new else ''}, {waiting}")
     jobs = ", ".join(f"{count} {state}" for state, count in sorted(now.jobs.items()))
     show.line(f"jobs: {jobs or 'none'}")
     for failing in now.failing:
