@@ -79,6 +79,16 @@ def split(text: str) -> list[Span]:
     return spans
 
 
+def sentences(text: str, fact: Span) -> list[Span]:
+    """The sentences of a fact, each with its exact place."""
+    return list(_sentences(text, fact))
+
+
+def leans(text: str, one: Span) -> bool:
+    """Tell whether a sentence begins with a word that points at what stands before it."""
+    return bool(_LEANS.match(text, one.start, one.end))
+
+
 def _stripped(text: str, start: int, end: int) -> Span | None:
     """The span without the blanks around it, or None when nothing is left."""
     part = text[start:end]
@@ -218,7 +228,7 @@ def _joins(text: str, held: Span, one: Span) -> bool:
     """Tell whether a sentence belongs to the one before it."""
     if _is_scrap(text[held.start : held.end]) or _is_scrap(text[one.start : one.end]):
         return True
-    return bool(_LEANS.match(text, one.start, one.end)) and one.end - held.start <= LONG_JOIN
+    return leans(text, one) and one.end - held.start <= LONG_JOIN
 
 
 def _is_scrap(sentence: str) -> bool:

@@ -17,6 +17,8 @@ from keepsake.store.usage import Hold
 T = TypeVar("T")
 #: The background's own budget stands under no one's name.
 BACKGROUND = ""
+#: How long after its time limit a call that has not told its cost is taken to have died.
+LATE = 60 * SECOND
 
 
 class Spent(BadInput):
@@ -38,12 +40,19 @@ class Payer:
     #: Name of the principal, or BACKGROUND.
     holder: str
 
-    def hold(self, tokens: int) -> tuple[Hold, int]:
-        """What to set aside now, and the limit that it must keep."""
+    def hold(self, ask: Ask) -> tuple[Hold, int]:
+        """What to set aside for a call now, and the limit that it must keep."""
         settings, now = self.app.settings, self.app.now()
-        if self.holder == BACKGROUND:
-            return Hold(self.org, BACKGROUND, day(now), tokens), settings.llm_daily_tokens
-        return Hold(self.org, self.holder, week(now), tokens), settings.weekly_token_limit
+        is_ours = self.holder == BACKGROUND
+        hold = Hold(
+            org=self.org,
+            holder=self.holder,
+            period=day(now) if is_ours else week(now),
+            tokens=ask.most,
+            sent=ask.most - ask.max_tokens,
+            expires_at=now + settings.llm_timeout * SECOND + LATE,
+        )
+        return hold, settings.llm_daily_tokens if is_ours else settings.weekly_token_limit
 
 
 def day(now: int) -> str:
@@ -64,8 +73,8 @@ def model(app: App) -> Llm | None:
 
 async def chat(payer: Payer, asked: Llm, ask: Ask) -> Reply:
     """Ask a model within the budget of who asks; Spent before anything is sent, where it does not suffice."""
-    hold, limit = payer.hold(ask.most)
-    if not await payer.app.store.write(payer.org, lambda tx: usage.reserve(tx, hold, limit)):
+    hold, limit = payer.hold(ask)
+    if not await payer.app.store.write(payer.org, lambda tx: usage.reserve(tx, hold, limit, payer.app.now())):
         period, reset = ("day", "tomorrow") if payer.holder == BACKGROUND else ("week", "on Monday")
         raise Spent(f"The budget of {limit} tokens for this {period} is spent; it begins anew {reset}, 00:00 UTC.")
     # Whoever gives up waiting has still made the model work: all that was set aside counts then.
@@ -84,7 +93,12 @@ async def chat(payer: Payer, asked: Llm, ask: Ask) -> Reply:
 async def _settled(tx: Tx, payer: Payer, hold: Hold, model: str, cost: tuple[int, int]) -> None:
     tokens_in, tokens_out = cost
     await usage.settle(tx, hold, tokens_in + tokens_out)
-    row = usage.Usage(
+    await usage.record(tx, call(payer, model, cost))
+
+
+def call(payer: Payer, model: str, cost: tuple[int, int]) -> usage.Usage:
+    """What is written down of one call of a model: tokens in and out."""
+    return usage.Usage(
         org=payer.org,
         bank=payer.bank,
         id=payer.app.store.new_id(),
@@ -92,10 +106,14 @@ async def _settled(tx: Tx, payer: Payer, hold: Hold, model: str, cost: tuple[int
         principal=payer.holder or "background",
         operation=payer.operation,
         model=model,
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
+        tokens_in=cost[0],
+        tokens_out=cost[1],
     )
-    await usage.record(tx, row)
+
+
+async def noted(payer: Payer, model: str, tokens: int) -> None:
+    """Write down what was embedded or judged; it costs too little to be held against a budget."""
+    await payer.app.store.write(payer.org, lambda tx: usage.record(tx, call(payer, model, (tokens, 0))))
 
 
 async def checked(payer: Payer, asked: Llm, ask: Ask, check: Callable[[Reply], T]) -> T:

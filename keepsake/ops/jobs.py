@@ -1,5 +1,6 @@
 """Background work: as callers follow it, and the queue as the worker sees it."""
 
+import json
 import random
 from typing import get_args
 
@@ -12,8 +13,8 @@ from keepsake.core.models import InBank, Result
 from keepsake.core.operation import Effect, operation
 from keepsake.core.text import Clean
 from keepsake.ops import banks as bank_ops
-from keepsake.store import banks, jobs, sweep
-from keepsake.store.engine import Body, Tx
+from keepsake.store import banks, handed_out, jobs
+from keepsake.store.engine import Tx
 from keepsake.store.jobs import LEASE, MOST_ATTEMPTS, Job, State
 
 __all__ = ["LEASE", "MOST_ATTEMPTS", "Job", "State"]
@@ -30,6 +31,7 @@ class JobStatus(Result):
     created_at: str = Field(description="When it was asked for, ISO 8601.")
     updated_at: str = Field(description="When it last changed, ISO 8601.")
     attempts: int = Field(description="How often it was tried.")
+    result: dict[str, object] | None = Field(None, description="What it has done so far: counts, and why rules did it.")
     error: str | None = Field(None, description="What the last try failed of.")
 
 
@@ -67,6 +69,7 @@ def _shown(record: jobs.Record) -> JobStatus:
         created_at=clock.iso(record.created_at),
         updated_at=clock.iso(record.updated_at),
         attempts=record.attempts,
+        result=json.loads(record.result) if record.result else None,
         error=record.error or None,
     )
 
@@ -175,10 +178,4 @@ def told(error: BaseException) -> str:
 async def clear_away(app: App) -> int:
     """Drop ended jobs and expired rows that no one will ask for; tells how many."""
     dropped = await app.store.engine.claim(lambda tx: jobs.prune(tx, app.now()))
-    for org in await app.store.engine.look(sweep.orgs):
-        dropped += await app.store.write(org, _expired(org, app.now()))
-    return dropped
-
-
-def _expired(org: int, now: int) -> Body[int]:
-    return lambda tx: sweep.handed_out(tx, org, now)
+    return dropped + await app.store.engine.volatile(lambda tx: handed_out.expire(tx, app.now()))

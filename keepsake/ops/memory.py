@@ -1,23 +1,26 @@
 """Memories: retain, recall, list, get, forget, clear."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
 
 from keepsake.context import Changed, Ctx
-from keepsake.core import clock, ids, models, text
+from keepsake.core import clock, echo, ids, models, text
 from keepsake.core.errors import NotFound
 from keepsake.core.models import Budget, FactType, InBank, Moment, Receipt, Result, Tags
 from keepsake.core.operation import Effect, operation
 from keepsake.core.text import Clean, CleanJson, Filled
 from keepsake.ops import banks as bank_ops
-from keepsake.ops import forgetting, retrieve, storing, views
-from keepsake.store import banks, jobs, memories, sources, suppressions
+from keepsake.ops import forgetting, handed_out, retrieve, storing, views
+from keepsake.store import banks, jobs, memories, sources
 from keepsake.store.engine import Tx
+from keepsake.store.handed_out import Given
 from keepsake.store.memories import Filter, Memory
 
 #: Longer texts are documents to be split by whoever has them.
 LONGEST = 1_000_000
+FORGOTTEN = "This text was deleted on request before; it does not come back by itself."
 MemoryId = Clean
 
 
@@ -40,9 +43,10 @@ class Retain(InBank):
 class Retained(Result):
     """What became of it."""
 
-    status: Literal["stored", "skipped"] = Field(description="skipped: the text was forgotten on request before.")
+    status: Literal["stored", "skipped"] = Field(description="skipped: nothing was stored; `note` says why.")
     id: str | None = Field(None, description="Id of the memory; it can be found from now on.")
     bank: str = Field(description="Name of the bank.")
+    note: str | None = Field(None, description="Why it was skipped.")
     redacted: list[str] | None = Field(
         None, description="Kinds of secrets that were taken out before anything was stored, where there were any."
     )
@@ -53,41 +57,75 @@ async def retain(ctx: Ctx, given: Retain) -> Retained:
     """Store information to long-term memory; it is durable and can be found as soon as this returns."""
     model = await ctx.app.embedding.static_model(ctx.store)
     found = list(ctx.redacted) or None
+    repeats = await _repeats(ctx, given)
 
     async def body(tx: Tx) -> Changed[Retained]:
         bank = await bank_ops.ensured(tx, ctx, given.bank)
         seq = await banks.step(tx, ctx.org, bank.id)
-        hash = text.digest(given.content)
-        if await suppressions.has(tx, ctx.org, bank.id, ctx.store.digest(hash)):
-            return Changed(Retained(status="skipped", bank=bank.name), bank.id, [])
+        content = await forgetting.left_of(tx, ctx, bank, given.content)
+        if not content:
+            return Changed(Retained(status="skipped", bank=bank.name, note=FORGOTTEN), bank.id, [])
+        moment = clock.parse(given.happened_at) if given.happened_at else None
+        filed = handed_out.Filed(ctx.org, bank.id, moment, tuple(dict.fromkeys(given.tags)), given.metadata)
+        if repeats and await repeats.is_all(tx, ctx, filed):
+            return Changed(Retained(status="skipped", bank=bank.name, note=handed_out.SKIPPED), bank.id, [])
         id = ctx.store.new_id()
-        source = await _documented(tx, ctx, bank, given, id) if given.document else None
+        source = (
+            await _documented(tx, ctx, bank, given.model_copy(update={"content": content}), id)
+            if given.document
+            else None
+        )
         memory = Memory(
             org=ctx.org,
             bank=bank.id,
             id=id,
             kind="note",
             fact_type="world",
-            text=given.content,
+            text=content,
             learned_at=ctx.now,
             author=ctx.principal.name,
-            text_hash=hash,
-            tokens=text.cost(given.content),
+            text_hash=text.digest(content),
+            tokens=text.cost(content),
             seq=seq,
             category=given.category,
-            tags=tuple(dict.fromkeys(given.tags)),
+            tags=filed.tags,
             metadata=given.metadata,
             parts={"whole": True} if given.whole else {},
-            happened_from=clock.parse(given.happened_at) if given.happened_at else None,
+            happened_from=moment,
+            event_at=moment,
             source=source,
-            span=f"0:{len(given.content)}" if source else "",
+            span=f"0:{len(content)}" if source else "",
         )
         await storing.store(tx, ctx.app, memory, model)
         await jobs.wanted(tx, ctx.store, ctx.org, bank.id, "enrich", ctx.now)
         stored = Retained(status="stored", id=str(id), bank=bank.name, redacted=found)
-        return Changed(stored, bank.id, [id], given.content)
+        return Changed(stored, bank.id, [id], content)
 
     return await ctx.change(body)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """What of a text was handed out before."""
+
+    text: echo.Repeated
+    known: handed_out.Known
+
+    async def is_all(self, tx: Tx, ctx: Ctx, filed: handed_out.Filed) -> bool:
+        """Whether every part of it was, still holds, and is filed no otherwise."""
+        standing = await handed_out.standing(tx, ctx.app, filed, self.known)
+        return self.text.is_known(lambda form: form in standing)
+
+
+async def _repeats(ctx: Ctx, given: Retain) -> Repeats | None:
+    """Whether a text may repeat what was handed out; a document is what it says."""
+    told = None if given.document else echo.repeated(given.content)
+    if told is None:
+        return None
+    name, _ = bank_ops.wanted(ctx, given.bank)
+    asker = Given(ctx.org, ctx.principal.name, "", bank=name)
+    known = await handed_out.known(ctx.app, asker, sorted(told.forms))
+    return Repeats(told, known) if known else None
 
 
 async def _documented(tx: Tx, ctx: Ctx, bank: banks.Bank, given: Retain, memory: int) -> int:
@@ -156,6 +194,7 @@ async def recall(ctx: Ctx, given: Recall) -> Recalled:
     )
     hits = await retrieve.search_bank(ctx, given.bank, question)
     found = [Hit.model_construct(memory=hit.memory, score=hit.score, signals=hit.signals) for hit in hits]
+    handed_out.told(ctx, [hit.memory for hit in hits])
     return Recalled.model_construct(hits=found, max_tokens=given.max_tokens)
 
 
@@ -188,7 +227,9 @@ async def list_(ctx: Ctx, given: ListMemories) -> Memories:
         rows, total = await memories.page(tx, wanted, given.limit, given.offset)
         return Memories(memories=await views.described(tx, bank, rows), total=total)
 
-    return await ctx.read(body)
+    page = await ctx.read(body)
+    handed_out.told(ctx, page.memories)
+    return page
 
 
 class OneMemory(InBank):
@@ -215,7 +256,9 @@ async def get(ctx: Ctx, given: OneMemory) -> models.Memory:
         bank, memory = await _one(tx, ctx, given)
         return (await views.described(tx, bank, [memory]))[0]
 
-    return await ctx.read(body)
+    shown = await ctx.read(body)
+    handed_out.told(ctx, [shown])
+    return shown
 
 
 @operation("memory.forget", effect=Effect.DESTRUCTIVE, scope="memory:delete")

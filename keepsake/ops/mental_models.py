@@ -13,7 +13,7 @@ from keepsake.core.models import InBank, Receipt, Result, Tags
 from keepsake.core.operation import Effect, operation
 from keepsake.core.text import Clean, Filled
 from keepsake.ops import banks as bank_ops
-from keepsake.ops import receipts
+from keepsake.ops import handed_out, receipts
 from keepsake.store import banks, mental_models
 from keepsake.store.engine import Tx
 from keepsake.store.mental_models import Change, Version
@@ -30,7 +30,11 @@ def _model_id(id: str) -> str:
     return id
 
 
-ModelId = Annotated[str, Field(min_length=1, max_length=LONGEST_ID), AfterValidator(_model_id)]
+ModelId = Annotated[
+    str,
+    Field(min_length=1, max_length=LONGEST_ID, json_schema_extra={"pattern": f"^{_ID.pattern}$"}),
+    AfterValidator(_model_id),
+]
 MaxTokens = Annotated[int, Field(ge=64, le=32_000)]
 
 
@@ -200,7 +204,9 @@ async def get(ctx: Ctx, given: OneModel) -> ModelText:
             evidence=[Resting(sentence=one.text, memories=[str(id) for id in one.memories]) for one in told],
         )
 
-    return await ctx.read(body)
+    shown = await ctx.read(body)
+    handed_out.made(ctx, bank_ops.wanted(ctx, given.bank)[0], shown.content)
+    return shown
 
 
 class UpdateModel(OneModel):

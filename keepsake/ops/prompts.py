@@ -105,3 +105,35 @@ def observing(facts: Sequence[Quoted], known: Sequence[Quoted]) -> tuple[Message
     if known:
         told += f"\n\nKnown observations. {fenced(known)}"
     return Message("system", OBSERVING), Message("user", told)
+
+
+EXTRACTING = (
+    "You take facts out of texts for a long-term memory. Every line of the texts has a number; lines with the same id"
+    " belong to one text. For each thing that a text states, give the numbers of the `first` and `last` line that"
+    " state it, and the fact as one sentence in the words of those lines, with a name in the place of he or she where"
+    " the text makes clear who is meant. `type` is `opinion` for what someone holds or prefers, `experience` for what"
+    " someone did or went through, else `world`. `entities` are the people and things it names, as written. `time` is"
+    " the ISO 8601 date that it speaks of, counted from the text's date, or null where it names none. Add nothing that"
+    " the lines do not say: no name, number, date or reason; keep every `not`, `if` and `may`."
+)
+
+
+def extracting(lines: Sequence[Quoted], before: Sequence[Quoted]) -> tuple[Message, Message]:
+    """Ask for the facts of texts, line by line; what was said before them only tells who is meant."""
+    told = f"Texts. {fenced(lines)}"
+    if before:
+        told = f"Said before, not to be taken facts from. {fenced(before)}\n\n{told}"
+    return Message("system", EXTRACTING), Message("user", told)
+
+
+SUMMARISING = (
+    "You sum up a coding session for whoever works on the project next. From what was observed, fill six texts: what"
+    " was asked (`request`), what was looked at (`investigated`), what was found out (`learned`), what was done"
+    " (`completed`), what is left to do (`next_steps`) and anything else worth knowing (`notes`). One statement a line,"
+    " in the words of the observations. Add nothing that they do not say; leave a text empty where they say nothing."
+)
+
+
+def summarising(seen: Sequence[Quoted]) -> tuple[Message, Message]:
+    """Ask for a session's summary from what was observed in it."""
+    return Message("system", SUMMARISING), Message("user", f"Observations, in their order. {fenced(seen)}")

@@ -14,7 +14,7 @@ from keepsake.core.models import Budget, InBank, Result, Tags
 from keepsake.core.operation import Effect, operation
 from keepsake.core.text import Clean, CleanJson, Filled
 from keepsake.ops import banks as bank_ops
-from keepsake.ops import budget, prompts, retrieve
+from keepsake.ops import budget, handed_out, prompts, retrieve
 from keepsake.ops.structured import Shape
 from keepsake.services.llm import Ask, Llm, LlmFailed, Reply, parsed
 from keepsake.store import banks, directives
@@ -76,6 +76,12 @@ class Given:
 @operation("memory.reflect", effect=Effect.READ, scope="memory:read")
 async def reflect(ctx: Ctx, given: Reflect) -> Reflected:
     """Answer a question by putting stored memories together, with the sources cited; nothing is stored by it."""
+    made = await _reflected(ctx, given)
+    handed_out.made(ctx, bank_ops.wanted(ctx, given.bank)[0], made.text)
+    return made
+
+
+async def _reflected(ctx: Ctx, given: Reflect) -> Reflected:
     shape = Shape(given.response_schema) if given.response_schema is not None else None
     asked = budget.model(ctx.app)
     if shape and asked is None:

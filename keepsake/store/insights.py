@@ -1,6 +1,5 @@
 """Insights: what several memories show together, and the evidence that each rests on."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +8,7 @@ from keepsake.store.engine import Tx
 from keepsake.store.memories import HELD, Memory
 
 KIND = "insight"
-#: The kind of the job that makes them; there is one for a bank, and its input says how far it has come.
+#: The kind of the job that makes them; there is one for a bank.
 JOB = "consolidate"
 
 
@@ -23,23 +22,18 @@ class Place:
 
 async def reached(tx: Tx, org: int, bank: int) -> Place:
     """How far the last run came."""
-    row = await tx.one(
-        "SELECT input FROM jobs WHERE org = :org AND bank = :bank AND kind = :kind AND key = ''",
-        org=org,
-        bank=bank,
-        kind=JOB,
-    )
-    return Place(**json.loads(row["input"])) if row and row["input"] else Place()
+    row = await tx.one("SELECT seen_seq, seen_id FROM bank_seq WHERE org = :org AND bank = :bank", org=org, bank=bank)
+    return Place(row["seen_seq"], row["seen_id"]) if row else Place()
 
 
 async def mark(tx: Tx, org: int, bank: int, place: Place) -> None:
-    """Note how far this run has come."""
+    """Note how far this run has come; jobs are cleared away, so it stands with the bank."""
     await tx.run(
-        "UPDATE jobs SET input = :input WHERE org = :org AND bank = :bank AND kind = :kind AND key = ''",
-        input=json.dumps({"seq": place.seq, "id": place.id}),
+        "UPDATE bank_seq SET seen_seq = :seq, seen_id = :id WHERE org = :org AND bank = :bank",
+        seq=place.seq,
+        id=place.id,
         org=org,
         bank=bank,
-        kind=JOB,
     )
 
 

@@ -1,7 +1,8 @@
 """What the language model spent: a row for every call, and budgets that hold under concurrency."""
 
+import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from keepsake.store.engine import Tx, Value
 
@@ -15,6 +16,10 @@ class Hold:
     holder: str
     period: str
     tokens: int
+    #: What of them is charged when nobody tells what the call cost, because who made it died.
+    sent: int
+    expires_at: int
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
 
     @property
     def key(self) -> Mapping[str, Value]:
@@ -25,27 +30,51 @@ class Hold:
 _KEY = "org = :org AND holder = :holder AND period = :period"
 
 
-async def reserve(tx: Tx, hold: Hold, limit: int) -> bool:
+async def reserve(tx: Tx, hold: Hold, limit: int, now: int) -> bool:
     """Set tokens aside; False when less than that is left of the budget."""
     await tx.run(
         "INSERT INTO budgets (org, holder, period, reserved, spent) VALUES (:org, :holder, :period, 0, 0)"
         " ON CONFLICT (org, holder, period) DO NOTHING",
         **hold.key,
     )
+    await _release(tx, hold, now)
     changed = await tx.run(
         f"UPDATE budgets SET reserved = reserved + :tokens WHERE {_KEY} AND reserved + spent + :tokens <= :limit",
         tokens=hold.tokens,
         limit=limit,
         **hold.key,
     )
+    if changed:
+        await tx.run(
+            "INSERT INTO holds (org, id, holder, period, tokens, sent, expires_at)"
+            " VALUES (:org, :id, :holder, :period, :tokens, :sent, :expires_at)",
+            **asdict(hold),
+        )
     return changed == 1
+
+
+async def _release(tx: Tx, hold: Hold, now: int) -> None:
+    """Give back what callers that died had set aside, but for what they had surely sent."""
+    gone = await tx.all(
+        f"DELETE FROM holds WHERE {_KEY} AND expires_at <= :now RETURNING tokens, sent", now=now, **hold.key
+    )
+    if gone:
+        await _move(tx, hold, sum(row["tokens"] for row in gone), sum(row["sent"] for row in gone))
 
 
 async def settle(tx: Tx, hold: Hold, spent: int) -> None:
     """Put what was really spent in the place of what was set aside."""
+    held = await tx.run("DELETE FROM holds WHERE org = :org AND id = :id", org=hold.org, id=hold.id)
+    if held:
+        await _move(tx, hold, hold.tokens, spent)
+    else:
+        await _move(tx, hold, 0, max(0, spent - hold.sent))
+
+
+async def _move(tx: Tx, hold: Hold, tokens: int, spent: int) -> None:
     await tx.run(
         f"UPDATE budgets SET reserved = reserved - :tokens, spent = spent + :spent WHERE {_KEY}",
-        tokens=hold.tokens,
+        tokens=tokens,
         spent=spent,
         **hold.key,
     )

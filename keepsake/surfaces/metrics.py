@@ -9,6 +9,12 @@ from keepsake.ops import health
 REGISTRY = CollectorRegistry()
 CALLS = Counter("keepsake_calls_total", "Calls by operation and outcome.", ["operation", "outcome"], registry=REGISTRY)
 SECONDS = Histogram("keepsake_call_seconds", "Time of a call by operation.", ["operation"], registry=REGISTRY)
+FACTS = Counter(
+    "keepsake_extracted_facts_total",
+    "Facts that the language model told, by what became of them.",
+    ["outcome"],
+    registry=REGISTRY,
+)
 JOBS = Gauge("keepsake_jobs", "Jobs by state.", ["state"], registry=REGISTRY)
 
 
@@ -19,7 +25,12 @@ def measure() -> None:
         CALLS.labels(operation, outcome).inc()
         SECONDS.labels(operation).observe(seconds)
 
+    def counted(what: str, outcome: str, amount: int) -> None:
+        if what == "facts":
+            FACTS.labels(outcome).inc(amount)
+
     meter.to(observed)
+    meter.count_to(counted)
 
 
 async def exposition(app: App) -> str:

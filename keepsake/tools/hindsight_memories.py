@@ -42,15 +42,22 @@ class Retain(Takes):
 class Retained(Gives):
     """Result of retain."""
 
-    status: Literal["stored", "skipped"] = Field(description="skipped: this text was deleted on request before")
+    status: Literal["stored", "skipped"] = Field(description="skipped: nothing was stored; note says why")
     memory_id: str | None = Field(None, description="Id of the memory")
     bank_id: str = Field(description="The bank it is in")
+    note: str | None = Field(None, description="Why it was skipped")
     redacted: list[str] | None = Field(None, description="Kinds of secrets that were taken out before it was stored")
 
     @classmethod
     def from_core(cls, result: BaseModel) -> Self:
         assert isinstance(result, memory.Retained)
-        return cls(status=result.status, memory_id=result.id, bank_id=result.bank, redacted=result.redacted)
+        return cls(
+            status=result.status,
+            memory_id=result.id,
+            bank_id=result.bank,
+            note=result.note,
+            redacted=result.redacted,
+        )
 
 
 class Recall(Takes):

@@ -30,6 +30,7 @@ class Operation(Gives):
     created_at: str = Field(description="When it was asked for")
     updated_at: str = Field(description="When it last changed")
     attempts: int = Field(description="How often it was tried")
+    result: dict[str, object] | None = Field(None, description="What it has done so far: counts, and why rules did it")
     error: str | None = Field(None, description="What the last try failed of")
 
     @classmethod
@@ -47,6 +48,7 @@ def _operation(result: jobs.JobStatus) -> dict[str, Any]:
         "created_at": result.created_at,
         "updated_at": result.updated_at,
         "attempts": result.attempts,
+        "result": result.result,
         "error": result.error,
     }
 

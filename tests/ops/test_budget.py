@@ -38,6 +38,10 @@ async def standing(app: App, holder: str, period: str) -> usage.Standing:
     return await app.store.read(1, lambda tx: usage.standing(tx, 1, holder, period))
 
 
+async def reserved(app: App, hold: usage.Hold, limit: int, now: int) -> bool:
+    return await app.store.write(1, lambda tx: usage.reserve(tx, hold, limit, now))
+
+
 async def test_a_call_is_charged_what_it_cost_and_leaves_a_row(app: App, script: Script) -> None:
     limited_app = limited(app, script)
     script.will("four tokens here")
@@ -64,12 +68,46 @@ async def test_only_as_many_calls_run_at_once_as_the_budget_pays_for(app: App, s
 
 
 async def test_reservations_never_exceed_the_limit(app: App) -> None:
-    hold = usage.Hold(1, "alice", "w2026-03-02", 10)
+    holds = [usage.Hold(1, "alice", "w2026-03-02", 10, 4, app.now() + clock.HOUR) for _ in range(30)]
 
-    taken = await asyncio.gather(*(app.store.write(1, lambda tx: usage.reserve(tx, hold, 95)) for _ in range(30)))
+    taken = await asyncio.gather(*(reserved(app, hold, 95, app.now()) for hold in holds))
 
     assert sum(taken) == 9
     assert await standing(app, "alice", "w2026-03-02") == usage.Standing(reserved=90, spent=0)
+
+
+async def test_what_a_dead_caller_set_aside_comes_back_but_for_what_it_had_sent(app: App) -> None:
+    dead = usage.Hold(1, "alice", "w2026-03-02", tokens=90, sent=30, expires_at=1_000)
+    await reserved(app, dead, 100, now=500)
+
+    early = await reserved(app, usage.Hold(1, "alice", "w2026-03-02", 70, 10, 9_000), 100, now=999)
+    late = await reserved(app, usage.Hold(1, "alice", "w2026-03-02", 70, 10, 9_000), 100, now=1_000)
+
+    assert (early, late) == (False, True)
+    assert await standing(app, "alice", "w2026-03-02") == usage.Standing(reserved=70, spent=30)
+
+
+async def test_who_was_taken_for_dead_and_answers_is_charged_once(app: App) -> None:
+    slow = usage.Hold(1, "alice", "w2026-03-02", tokens=90, sent=30, expires_at=1_000)
+    await reserved(app, slow, 100, now=500)
+    await reserved(app, usage.Hold(1, "alice", "w2026-03-02", 1, 1, 9_000), 100, now=1_000)
+
+    await app.store.write(1, lambda tx: usage.settle(tx, slow, 50))
+
+    assert await standing(app, "alice", "w2026-03-02") == usage.Standing(reserved=1, spent=50)
+
+
+async def test_a_process_killed_in_a_call_leaves_a_hold_that_the_next_call_clears(app: App, script: Script) -> None:
+    first = limited(app, script, WEEKLY_TOKEN_LIMIT=str(MOST + MOST // 2 + 50))
+    hold, limit = Payer(first, 1, 7, "memory.reflect", "alice").hold(ASK)
+    await reserved(first, hold, limit, first.now())
+    with pytest.raises(Spent):
+        await asked(first)
+    script.will("four tokens here")
+
+    await asked(replace(first, now=lambda: hold.expires_at))
+
+    assert await standing(app, "alice", hold.period) == usage.Standing(reserved=0, spent=MOST - 100 + 22)
 
 
 async def test_each_principal_has_a_budget_of_its_own(app: App, script: Script) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from keepsake.context import App
+from keepsake.core import clock
 from keepsake.core.principal import local_owner
 from keepsake.store import banks, insights, jobs, memories, usage
 from tests.llm_server import MODEL, Fails, Script
@@ -87,6 +88,22 @@ async def test_a_second_run_without_a_change_does_nothing(call: Any, sharpened: 
     await sharpened()
 
     assert await found(app) == before
+
+
+async def test_a_run_after_the_job_was_cleared_away_goes_on_where_the_last_one_ended(
+    think: Any, thought: Any, script: Script, thinking: App
+) -> None:
+    await retained(think, *TEA)
+    script.will(observed(("Alice likes green tea.", [1, 2, 3], None)))
+    await wanted(thinking)
+    await thought()
+    later = thinking.now() + 8 * clock.DAY
+    assert await thinking.store.engine.claim(lambda tx: jobs.prune(tx, later)) > 0
+
+    await wanted(thinking)
+    await thought()
+
+    assert len(script.asked) == 1
 
 
 async def test_a_fourth_memory_renews_the_insight_and_keeps_the_old_one_as_of_its_time(

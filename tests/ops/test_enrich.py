@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from keepsake.context import App
+from keepsake.core import clock
+from keepsake.store import memories
 from keepsake.store.engine import Tx
 
 pytestmark = pytest.mark.anyio
@@ -64,6 +66,100 @@ async def test_facts_are_typed_by_what_they_say(call: Any, sharpened: Any) -> No
 
     assert opinions == ["Alice prefers tea over coffee."]
     assert experiences == ["I deployed version 2 to production yesterday."]
+
+
+async def stored(app: App) -> list[memories.Memory]:
+    """Every live memory, in the order of its id."""
+
+    async def body(tx: Tx) -> list[memories.Memory]:
+        rows = await tx.all("SELECT bank, id FROM memories WHERE org = 1 AND state = 'live' ORDER BY id")
+        return [(await memories.fetched(tx, 1, row["bank"], [row["id"]]))[row["id"]] for row in rows]
+
+    return await app.store.read(1, body)
+
+
+@pytest.mark.parametrize(
+    ("content", "start", "end"),
+    [
+        ("Marta moved to Oslo last Tuesday.", "2023-05-02", "2023-05-03"),
+        ("Marta moved to Oslo yesterday.", "2023-05-07", "2023-05-08"),
+        ("Marta moved to Oslo in March 2021.", "2021-03-01", "2021-04-01"),
+    ],
+)
+async def test_words_for_a_time_count_from_the_timestamp_and_give_the_fact_its_own_time(
+    call: Any, app: App, sharpened: Any, content: str, start: str, end: str
+) -> None:
+    given = "2023-05-08T13:56:00.000000Z"
+    await call("retain", content=content, timestamp=given)
+    await sharpened()
+
+    (fact,) = await stored(app)
+    (shown,) = (await call("list_memories"))["memories"]
+
+    assert (fact.happened_from, fact.happened_to) == (clock.parse(start), clock.parse(end))
+    assert (fact.event_at, clock.parse(shown["timestamp"])) == (clock.parse(given), clock.parse(given))
+
+
+@pytest.mark.parametrize(
+    "content", ["Marta lives in Oslo.", "Marta moved to Oslo today.", "Marta stays until June 2030."]
+)
+async def test_a_fact_that_names_no_other_time_has_that_of_the_timestamp(
+    call: Any, app: App, sharpened: Any, content: str
+) -> None:
+    await call("retain", content=content, timestamp="2023-05-08T13:56:00Z")
+    await sharpened()
+
+    (fact,) = await stored(app)
+
+    assert (fact.happened_from, fact.happened_to) == (clock.parse("2023-05-08T13:56:00Z"), None)
+
+
+async def test_each_fact_of_a_note_has_its_own_time(call: Any, app: App, sharpened: Any) -> None:
+    content = "Marta moved to Oslo yesterday. Pedro joined the team in March 2021. Deploys are quick."
+    await call("retain", content=content, timestamp="2023-05-08T13:56:00Z")
+    await sharpened()
+
+    facts = {fact.text.split()[0]: (fact.happened_from, fact.happened_to) for fact in await stored(app)}
+
+    assert facts == {
+        "Marta": (clock.parse("2023-05-07"), clock.parse("2023-05-08")),
+        "Pedro": (clock.parse("2021-03-01"), clock.parse("2021-04-01")),
+        "Deploys": (clock.parse("2023-05-08T13:56:00Z"), None),
+    }
+
+
+async def test_a_question_about_a_time_finds_what_was_said_then_and_what_speaks_of_it(
+    call: Any, sharpened: Any
+) -> None:
+    await call("retain", content="Marta visited the harbour in March 2021.", timestamp="2023-05-08T13:56:00Z")
+    await call("retain", content="Marta visited the castle.", timestamp="2021-03-15T10:00:00Z")
+    await call("retain", content="Marta visited the market.", timestamp="2022-07-01T10:00:00Z")
+    await sharpened()
+
+    found = await call("recall", query="What did Marta visit in March 2021?")
+
+    timed = {fact["text"] for fact in found["results"] if "time" in fact["why"]}
+    assert timed == {"Marta visited the harbour in March 2021.", "Marta visited the castle."}
+
+
+async def test_talk_about_the_past_stays_in_its_thread(call: Any, app: App, sharpened: Any) -> None:
+    await call("retain", content="Nora: I fixed the invoice export last year.")
+    await sharpened()
+    await call("retain", content="Pedro: Great, what was it?")
+
+    first, second = await stored(app)
+
+    assert (second.thread, second.before) == (first.thread, first.id)
+
+
+async def test_the_facts_of_a_note_follow_those_of_the_note_before_it(call: Any, app: App, sharpened: Any) -> None:
+    await call("retain", content="Marta leads the team. Deploys happen on Fridays.", context="standup")
+    await call("retain", content="Pedro joined the team. The office is closed.", context="standup")
+    await sharpened()
+
+    facts = await stored(app)
+
+    assert [fact.before for fact in facts] == [None, *[fact.id for fact in facts[:-1]]]
 
 
 async def test_what_a_memory_stood_next_to_helps_to_find_it_but_is_not_shown(call: Any, sharpened: Any) -> None:
