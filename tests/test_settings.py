@@ -85,7 +85,7 @@ def test_an_empty_variable_counts_as_unset() -> None:
         ("KEEPSAKE_LOG_FORMAT", "xml", "'xml' is not usable; it must be one of auto, json, pretty."),
         ("KEEPSAKE_DATA_DIR", "~nobody-of-this-name/x", "it names the home of a user that does not exist."),
         ("HINDSIGHT_MCP_BANK_ID", "../x", "it must not contain '/', '\\', '..' or control characters."),
-        ("HINDSIGHT_MCP_BANK_ID", " x", "it must not be blank or begin or end with a blank."),
+        ("HINDSIGHT_MCP_BANK_ID", " x", "it must not be blank or a dot, or begin or end with a blank."),
         ("HINDSIGHT_MCP_BANK_ID", "x" * 129, "it must have at most 128 characters."),
     ],
 )

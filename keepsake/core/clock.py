@@ -21,7 +21,7 @@ def parse(text: str) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     try:
-        return (moment - _EPOCH) // timedelta(microseconds=1)
+        return (moment.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1)
     except OverflowError as error:
         raise ValueError(f"{text} is out of range") from error
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from keepsake.core import bank_name, clock
 from keepsake.core.text import Clean, cleaned
@@ -15,6 +15,12 @@ class Given(BaseModel):
     """What an operation is given; unknown arguments and wrong types are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _number(cls, value: object) -> object:
+        # To JSON 5.0 is a whole number, and some clients write it so.
+        return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class Result(BaseModel):
@@ -35,8 +41,10 @@ def _moment(text: str) -> str:
     return text
 
 
-BankName = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_bank_name)]
-Moment = Annotated[str, Field(max_length=64), AfterValidator(_moment)]
+KnownBank = Annotated[str, Field(min_length=1, max_length=bank_name.LONGEST), AfterValidator(_bank_name)]
+#: What a bank may be called; an argument that only names one is spared the pattern, which every reader pays for.
+BankName = Annotated[KnownBank, Field(json_schema_extra={"pattern": bank_name.PATTERN})]
+Moment = Annotated[str, Field(max_length=64, json_schema_extra={"format": "date-time"}), AfterValidator(_moment)]
 Tag = Annotated[Clean, Field(min_length=1, max_length=200)]
 Tags = Annotated[list[Tag], Field(max_length=100)]
 
@@ -60,7 +68,9 @@ class Memory(Result):
     tags: list[str] = Field(description="Its tags.")
     metadata: dict[str, object] = Field(description="Key-value pairs given with it.")
     document: str | None = Field(None, description="Id of the document it came from.")
-    happened_at: str | None = Field(None, description="When it happened, ISO 8601.")
+    happened_at: str | None = Field(None, description="When it happened, ISO 8601: the time given with it, else told.")
+    speaks_from: str | None = Field(None, description="Start of the time that its text names, where it names one.")
+    speaks_to: str | None = Field(None, description="End of that time, not included.")
     learned_at: str = Field(description="When it was stored, ISO 8601.")
     superseded_at: str | None = Field(None, description="When a newer memory took its place.")
     superseded_by: str | None = Field(None, description="Id of the memory that took its place.")

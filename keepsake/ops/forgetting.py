@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from keepsake.context import Ctx
+from keepsake.core import facts, text
 from keepsake.core.models import Receipt
 from keepsake.ops import receipts, storing
 from keepsake.store import (
@@ -14,6 +15,7 @@ from keepsake.store import (
     memories,
     mental_models,
     search,
+    sessions,
     sources,
     suppressions,
     threads,
@@ -26,14 +28,30 @@ BATCH = 500
 
 async def suppress(tx: Tx, ctx: Ctx, bank: banks.Bank, ids: Sequence[int]) -> None:
     """See to it that what is about to be forgotten is not stored again by itself."""
-    for memory in (await memories.fetched(tx, ctx.org, bank.id, ids)).values():
+    told = await memories.wordings(tx, ctx.org, bank.id, ids)
+    for memory in (await memories.fetched(tx, ctx.org, bank.id, told)).values():
         await suppressions.add(tx, ctx.org, bank.id, ctx.store.digest(memory.text_hash), ctx.now)
+
+
+async def left_of(tx: Tx, ctx: Ctx, bank: banks.Bank, told: str) -> str:
+    """A text with blanks where it says what was forgotten; empty when it says nothing else."""
+    if not await suppressions.exist(tx, ctx.org, bank.id):
+        return told
+    spans = [facts.Span(0, len(told)), *facts.split(told)]
+    digests = [ctx.store.digest(text.digest(told[span.start : span.end])) for span in spans]
+    gone = await suppressions.among(tx, ctx.org, bank.id, digests)
+    for span, digest in zip(spans, digests, strict=True):
+        if digest in gone:
+            told = told[: span.start] + " " * (span.end - span.start) + told[span.end :]
+    return told if told.strip() else ""
 
 
 async def forget(tx: Tx, ctx: Ctx, bank: banks.Bank, ids: Sequence[int], documents: int = 0) -> Receipt:
     """Remove memories with their index rows, vectors, links and source text, and leave a receipt."""
     ids = sorted({*ids, *await memories.children(tx, ctx.org, bank.id, ids)})
+    ids = await memories.wordings(tx, ctx.org, bank.id, ids)
     ids = sorted({*ids, *await insights.resting_on(tx, ctx.org, bank.id, ids)})
+    ids = sorted({*ids, *await sessions.telling_of(tx, ctx.org, bank.id, ids)})
     await mental_models.forgotten(tx, ctx.store, ctx.org, bank.id, ids, ctx.now)
     touched: set[int] = set()
     for start in range(0, len(ids), BATCH):

@@ -14,8 +14,9 @@ from keepsake.core.errors import BadInput, Conflict, Forbidden, NotFound
 from keepsake.core.models import BankName, Given, Result
 from keepsake.core.operation import SCOPES, Effect, operation
 from keepsake.core.principal import DEFAULT_SCOPES, Principal
+from keepsake.core.project import is_placed
 from keepsake.core.text import Clean, Filled
-from keepsake.store import keys
+from keepsake.store import banks, keys, projects
 from keepsake.store.engine import Tx
 
 Tier = Literal["core", "exec", "intel", "all"]
@@ -37,7 +38,7 @@ def _printable(name: str) -> str:
     return name
 
 
-Scope = Annotated[Clean, AfterValidator(_known)]
+Scope = Annotated[Clean, AfterValidator(_known), Field(json_schema_extra={"enum": list(SCOPES)})]
 KeyName = Annotated[Filled, Field(max_length=200), AfterValidator(_printable)]
 
 
@@ -117,7 +118,7 @@ async def create(ctx: Ctx, given: CreateKey) -> NewKey:
             owner=ctx.principal.name,
             scopes=_scopes(ctx.principal, given),
             tier=given.tier,
-            banks=_banks(ctx.principal, given),
+            banks=await _banks(tx, ctx, given),
             may_destroy=given.allow_destructive,
             created_at=ctx.now,
             expires_at=_within(expires_at, await _end_of(tx, ctx)),
@@ -148,8 +149,13 @@ def _scopes(principal: Principal, given: CreateKey) -> frozenset[str]:
     return chosen | {"memory:delete"} if given.allow_destructive else chosen
 
 
-def _banks(principal: Principal, given: CreateKey) -> frozenset[str] | None:
-    return principal.banks if given.banks is None else frozenset(given.banks)
+async def _banks(tx: Tx, ctx: Ctx, given: CreateKey) -> frozenset[str] | None:
+    """What it reaches, by every name that those banks have."""
+    if given.banks is None:
+        return ctx.principal.banks
+    known = [await banks.named(tx, ctx.org, name) for name in given.banks]
+    others = [await projects.names(tx, ctx.org, bank.id) for bank in known if bank is not None]
+    return frozenset(given.banks).union(name for names in others for name in names if not is_placed(name))
 
 
 def _moment(text: str, now: int) -> int:

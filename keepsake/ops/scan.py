@@ -12,7 +12,7 @@ from keepsake.core import secrets, text
 from keepsake.core.models import InBank, Receipt, Result
 from keepsake.core.operation import Effect, operation
 from keepsake.ops import banks as bank_ops
-from keepsake.ops import enrich, receipts, storing
+from keepsake.ops import naming, receipts, storing
 from keepsake.store import banks, entities, jobs, memories, redactions, search, threads
 from keepsake.store.engine import Tx
 from keepsake.store.memories import Memory
@@ -288,8 +288,8 @@ async def _findable(tx: Tx, ctx: Ctx, bank: banks.Bank, fresh: Sequence[Memory],
     await entities.forget(tx, ctx.org, bank.id, ids)
     for memory in fresh:
         if memory.id in seen:
-            await search.add(tx, ctx.org, bank.id, memory.id, search.Fields(memory.text, memory.title))
-            await entities.link(tx, ctx.store, ctx.org, bank.id, memory.id, enrich.named(memory.text))
+            await search.add(tx, ctx.org, bank.id, memory.id, search.of(memory))
+            await entities.link(tx, ctx.store, ctx.org, bank.id, memory.id, naming.named(memory.text))
     around = {memory.before for memory in fresh if memory.before} | set(await threads.after(tx, ctx.org, bank.id, ids))
     touched = await redactions.indexed(tx, ctx.org, bank.id, sorted({*ids, *around}))
     await storing.remake(tx, ctx.app, ctx.org, bank.id, touched, seq)

@@ -17,8 +17,7 @@ async def store(tx: Tx, app: App, memory: Memory, model: embeddings.Model) -> Me
     """Write a new memory at the end of its thread, so that it is found at once."""
     place = threads.Place("")
     if (of := _stream(memory)) is not None:
-        at = memory.happened_from if memory.happened_from is not None else memory.learned_at
-        place = await threads.place(tx, memory.org, memory.bank, of, memory.id, at)
+        place = await threads.place(tx, memory.org, memory.bank, of, memory.id, memory.said_at)
     return await store_at(tx, app, memory, model, place)
 
 
@@ -36,7 +35,7 @@ async def store_at(tx: Tx, app: App, memory: Memory, model: embeddings.Model, pl
     """Write a new memory where it belongs."""
     memory = replace(memory, thread=place.thread, before=place.before)
     await memories.insert(tx, memory)
-    await search.add(tx, memory.org, memory.bank, memory.id, search.Fields(memory.text, memory.title, place.lent))
+    await search.add(tx, memory.org, memory.bank, memory.id, search.of(memory, place.lent))
     await _vector(tx, app, memory, model, place.lent)
     return memory
 

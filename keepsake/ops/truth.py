@@ -13,8 +13,8 @@ from keepsake.core.models import InBank, Result
 from keepsake.core.operation import Effect, operation
 from keepsake.core.text import Filled
 from keepsake.ops import banks as bank_ops
-from keepsake.ops import storing, views
-from keepsake.store import banks, conflicts, jobs, memories, search
+from keepsake.ops import naming, storing, views
+from keepsake.store import banks, conflicts, entities, jobs, memories, search
 from keepsake.store.engine import Tx
 from keepsake.store.memories import Memory
 
@@ -33,8 +33,10 @@ async def settle(tx: Tx, app: App, fact: Memory) -> None:
             await storing.hide(tx, fact, "merged")
             return
         if verdict == "contradicts":
-            await memories.supersede(tx, fact.org, fact.bank, [older.id], fact.id, fact.learned_at)
-            await memories.relate(tx, fact.org, fact.bank, fact.id, older.id, "supersedes")
+            # Old talk that is brought in later is not the newer truth.
+            new, old = (older, fact) if older.said_at > fact.said_at else (fact, older)
+            await memories.supersede(tx, fact.org, fact.bank, [old.id], new.id, fact.learned_at)
+            await memories.relate(tx, fact.org, fact.bank, new.id, old.id, "supersedes")
         elif verdict == "unclear":
             found = conflicts.Conflict(app.store.new_id(), older.id, fact.id, "may contradict", app.now())
             await conflicts.insert(tx, fact.org, fact.bank, found)
@@ -142,16 +144,32 @@ async def correct(ctx: Ctx, given: Correct) -> models.Memory:
             tags=old.tags,
             metadata=old.metadata,
             happened_from=old.happened_from,
+            happened_to=old.happened_to,
+            event_at=old.event_at,
             trust=old.trust,
         )
         new = await storing.store(tx, ctx.app, new, model)
-        await memories.supersede(tx, ctx.org, bank.id, [old.id], new.id, ctx.now)
-        await memories.relate(tx, ctx.org, bank.id, new.id, old.id, "supersedes")
-        await conflicts.settle(tx, ctx.org, bank.id, [old.id], ctx.principal.name)
+        await entities.link(tx, ctx.store, ctx.org, bank.id, new.id, naming.named(new.text))
+        wrong = [old.id, *await _outdone(tx, ctx, old, new)]
+        await memories.supersede(tx, ctx.org, bank.id, wrong, new.id, ctx.now)
+        for id in wrong:
+            await memories.relate(tx, ctx.org, bank.id, new.id, id, "supersedes")
+        await conflicts.settle(tx, ctx.org, bank.id, wrong, ctx.principal.name)
         await jobs.wanted(tx, ctx.store, ctx.org, bank.id, "embed", ctx.now)
-        return Changed(views.shown(new, bank.name, None), bank.id, [old.id, new.id], given.content)
+        return Changed(views.shown(new, bank.name, None), bank.id, [*wrong, new.id], given.content)
 
     return await ctx.change(body)
+
+
+async def _outdone(tx: Tx, ctx: Ctx, old: Memory, new: Memory) -> list[int]:
+    """What stood against the corrected memory, where the correction says the same or speaks against it, too."""
+    others = await conflicts.against(tx, old.org, old.bank, old.id)
+    held = await memories.fetched(tx, old.org, old.bank, others)
+    return [
+        other.id
+        for other in held.values()
+        if truth.verdict(other.text, new.text, _likeness(ctx.app, other.text, new.text)) != "other"
+    ]
 
 
 async def _known(tx: Tx, ctx: Ctx, given: Correct) -> tuple[banks.Bank, Memory]:

@@ -45,6 +45,18 @@ async def listed(tx: Tx, org: int, bank: int, limit: int) -> list[Conflict]:
     return [Conflict(row["id"], row["older"], row["newer"], row["why"], row["created_at"]) for row in rows]
 
 
+async def against(tx: Tx, org: int, bank: int, memory: int) -> list[int]:
+    """The other halves of a memory's open conflicts."""
+    rows = await tx.all(
+        "SELECT CASE WHEN older = :memory THEN newer ELSE older END AS other FROM conflicts"
+        " WHERE org = :org AND bank = :bank AND state = 'open' AND (older = :memory OR newer = :memory)",
+        org=org,
+        bank=bank,
+        memory=memory,
+    )
+    return [row["other"] for row in rows]
+
+
 async def settle(tx: Tx, org: int, bank: int, memories: Sequence[int], by: str) -> None:
     """Close every conflict that one of these memories is part of."""
     await tx.run(

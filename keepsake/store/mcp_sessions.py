@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from keepsake.store.engine import Tx
 from keepsake.store.store import HOLDER
 
+#: The server of a session that was ended.
+NOWHERE = ""
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -36,15 +39,30 @@ async def elsewhere(tx: Tx, digest: str, now: int, expires_at: int) -> Known | N
     """A living session of another server; looking at it keeps it alive."""
     row = await tx.one(
         "UPDATE mcp_sessions SET expires_at = :until WHERE digest = :digest AND expires_at >= :now"
-        " AND server <> :here RETURNING dialect, principal, version",
+        " AND server <> :here AND server <> :nowhere RETURNING dialect, principal, version",
         until=expires_at,
         digest=digest,
         now=now,
         here=HOLDER,
+        nowhere=NOWHERE,
     )
     return Known(digest, row["dialect"], row["principal"], row["version"]) if row else None
 
 
-async def delete(tx: Tx, digest: str) -> None:
-    """Forget a session on every server."""
-    await tx.run("DELETE FROM mcp_sessions WHERE digest = :digest", digest=digest)
+async def end(tx: Tx, digest: str, expires_at: int) -> None:
+    """End a session on every server."""
+    # The row stays for a while: one that is only missing may have expired while its own server was busy with it.
+    await tx.run(
+        "UPDATE mcp_sessions SET server = :nowhere, expires_at = :until WHERE digest = :digest",
+        nowhere=NOWHERE,
+        until=expires_at,
+        digest=digest,
+    )
+
+
+async def ended(tx: Tx, digest: str) -> bool:
+    """Whether some server has ended a session."""
+    row = await tx.one(
+        "SELECT digest FROM mcp_sessions WHERE digest = :digest AND server = :nowhere", digest=digest, nowhere=NOWHERE
+    )
+    return row is not None

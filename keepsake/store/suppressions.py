@@ -1,5 +1,7 @@
 """Suppressions: keyed hashes of forgotten content, so that nothing brings it back by itself."""
 
+from collections.abc import Sequence
+
 from keepsake.store.engine import Tx
 
 
@@ -24,3 +26,22 @@ async def has(tx: Tx, org: int, bank: int, digest: str) -> bool:
         digest=digest,
     )
     return row is not None
+
+
+async def exist(tx: Tx, org: int, bank: int) -> bool:
+    """Whether anything was ever forgotten here."""
+    row = await tx.one(
+        "SELECT 1 AS one FROM suppressions WHERE org = :org AND bank = :bank LIMIT 1", org=org, bank=bank
+    )
+    return row is not None
+
+
+async def among(tx: Tx, org: int, bank: int, digests: Sequence[str]) -> set[str]:
+    """Which of these texts were forgotten."""
+    rows = await tx.all(
+        "SELECT digest FROM suppressions WHERE org = :org AND bank = :bank AND digest = ANY_TEXT(:digests)",
+        org=org,
+        bank=bank,
+        digests=list(digests),
+    )
+    return {row["digest"] for row in rows}

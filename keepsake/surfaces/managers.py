@@ -8,6 +8,7 @@ from typing import Any
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from sse_starlette.sse import AppStatus
+from starlette.types import Message, Scope
 
 from keepsake.settings import Settings
 
@@ -46,3 +47,18 @@ class Managers:
             for manager in (*self.stateful.values(), *self.stateless.values()):
                 await stack.enter_async_context(manager.run())
             yield
+
+
+async def end(manager: StreamableHTTPSessionManager, id: str) -> None:
+    """Have a manager end a session that its client ended on another server."""
+    headers = [(b"mcp-session-id", id.encode("latin-1"))]
+    scope: Scope = {"type": "http", "method": "DELETE", "path": "/", "query_string": b"", "headers": headers}
+    await manager.handle_request(scope, _nothing_said, _unheard)
+
+
+async def _nothing_said() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _unheard(message: Message) -> None:
+    """Nobody waits for the answer."""

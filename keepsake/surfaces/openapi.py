@@ -64,7 +64,10 @@ def _path(operation: AnyOperation) -> dict[str, object]:
         "description": operation.docs,
         "x-effect": operation.effect.value,
         "x-scopes": sorted(operation.scopes),
-        "requestBody": {"content": {"application/json": {"schema": schema(given)}}},
+        "requestBody": {
+            "required": bool(schema(given).get("required")),
+            "content": {"application/json": {"schema": schema(given)}},
+        },
         "responses": {
             "200": {
                 "description": "Done.",

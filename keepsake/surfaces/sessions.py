@@ -11,6 +11,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from keepsake.context import App, Ctx
 from keepsake.core.clock import SECOND
 from keepsake.ops import mcp_sessions
+from keepsake.surfaces import managers
 from keepsake.tools.dialect import Dialect
 
 
@@ -73,6 +74,10 @@ class Sessions:
         session = self._here.get(digest) or await self._elsewhere(digest)
         if session is None or session.owner != _owner(ctx) or session.dialect != dialect.title:
             return None
+        if session.manager is not None and await mcp_sessions.ended(self.app, digest):
+            self._here.pop(digest, None)
+            await managers.end(session.manager, id)
+            return None
         if not session.requests and self.app.now() - session.last > self._ttl:
             await self.end(session)
             return None
@@ -83,7 +88,7 @@ class Sessions:
     async def end(self, session: Session) -> None:
         """Forget a session everywhere."""
         self._here.pop(session.digest, None)
-        await mcp_sessions.forget(self.app, session.digest)
+        await mcp_sessions.end(self.app, session.digest)
 
     @contextmanager
     def listening(self) -> Iterator[CancelScope]:

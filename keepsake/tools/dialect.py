@@ -7,7 +7,7 @@ from typing import Self
 
 from pydantic import BaseModel, Field, create_model
 
-from keepsake.core.models import BankName, Given, Result
+from keepsake.core.models import Given, KnownBank, Result
 from keepsake.core.operation import AnyOperation
 
 Schema = dict[str, object]
@@ -89,7 +89,7 @@ def table(*tools: Tool) -> dict[str, Tool]:
 
 def with_bank(takes: type[Takes], argument: str, description: str) -> type[Takes]:
     """The same arguments and an optional bank."""
-    named = (BankName | None, Field(None, description=description))
+    named = (KnownBank | None, Field(None, description=description))
     made: type[Takes] = create_model(f"{takes.__name__}InBank", __base__=takes, **{argument: named})  # type: ignore[call-overload]  # a computed field name
     made.__doc__ = takes.__doc__
     return made

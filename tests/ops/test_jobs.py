@@ -1,7 +1,6 @@
 """Background operations as callers see and cancel them, on both stores."""
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,27 +13,10 @@ from keepsake.core.errors import BadInput, NotFound
 from keepsake.ops import jobs as queue
 from keepsake.ops.embedding import Alive
 from keepsake.store import jobs
-from tests.ops.working import ORG, Clock, add, nothing
+from tests.ops.working import ORG, Clock, add, app, does, nothing, time
 
+__all__ = ["app", "does", "time"]
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def time() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def app(app: App, time: Clock, monkeypatch: pytest.MonkeyPatch) -> App:
-    # Whether a job is still ours is asked so often that no test waits for it.
-    monkeypatch.setattr(worker, "WATCH_S", 0.01)
-    return replace(app, now=time)
-
-
-@pytest.fixture
-def does(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Say what a job of kind `work` does."""
-    return lambda handler: monkeypatch.setitem(worker.HANDLERS, "work", handler)
 
 
 async def test_an_operation_is_listed_and_told_in_full(call: Any, app: App, time: Clock) -> None:

@@ -47,6 +47,19 @@ async def test_a_newer_statement_supersedes_what_it_contradicts_and_the_old_one_
     assert [fact["text"] for fact in then["results"]] == ["The office is in Berlin."]
 
 
+async def test_old_talk_that_is_brought_in_later_does_not_take_the_place_of_what_is_newer(
+    call: Any, sharpened: Any
+) -> None:
+    await call("retain", content="Mara's manager is Petra.", timestamp="2026-03-01T09:00:00Z")
+    await sharpened()
+    await call("retain", content="Mara's manager is Ruben.", timestamp="2020-03-01T09:00:00Z")
+    await sharpened()
+
+    listed = await call("list_memories")
+
+    assert [fact["text"] for fact in listed["memories"]] == ["Mara's manager is Petra."]
+
+
 async def test_facts_that_can_both_hold_both_stay(call: Any, sharpened: Any) -> None:
     await call("retain", content="Alice likes tea.")
     await call("retain", content="Alice likes chess.")
@@ -65,6 +78,25 @@ async def test_a_correction_replaces_a_memory_once_and_for_all(call: Any, app: A
 
     assert [fact["text"] for fact in found["results"]] == ["The release is on Thursday."]
     assert (corrected["tags"], old["superseded_by"]) == (["release"], corrected["id"])
+
+
+@pytest.mark.parametrize(("half", "holds"), [("older", "newer"), ("newer", "older"), ("older", "else")])
+async def test_a_correction_settles_a_conflict_and_leaves_one_truth(
+    call: Any, app: App, sharpened: Any, half: str, holds: str
+) -> None:
+    told = {"older": "Alice prefers tea.", "newer": "Alice prefers coffee.", "else": "Alice prefers water."}
+    ids = {}
+    for name in ("older", "newer"):
+        ids[name] = (await call("retain", content=told[name]))["memory_id"]
+        await sharpened()
+    [doubt] = (await operation(app, "memory.conflicts"))["conflicts"]
+
+    await operation(app, "memory.correct", id=ids[half], content=told[holds])
+    await sharpened()
+
+    assert (doubt["older"]["id"], doubt["newer"]["id"]) == (ids["older"], ids["newer"])
+    assert [fact["text"] for fact in (await call("list_memories"))["memories"]] == [told[holds]]
+    assert await operation(app, "memory.conflicts") == {"conflicts": []}
 
 
 async def test_correcting_an_unknown_memory_is_refused(app: App, call: Any) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,29 +12,12 @@ from keepsake.core.clock import DAY, HOUR, SECOND
 from keepsake.core.errors import Conflict, Unavailable
 from keepsake.ops import jobs as queue
 from keepsake.ops.embedding import Alive
-from keepsake.store import banks, jobs
+from keepsake.store import banks, handed_out, jobs
 from keepsake.store.engine import Tx
-from tests.ops.working import ORG, Clock, add, nothing
+from tests.ops.working import ORG, Clock, add, app, does, nothing, time
 
+__all__ = ["app", "does", "time"]
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def time() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def app(app: App, time: Clock, monkeypatch: pytest.MonkeyPatch) -> App:
-    # Whether a job is still ours is asked so often that no test waits for it.
-    monkeypatch.setattr(worker, "WATCH_S", 0.01)
-    return replace(app, now=time)
-
-
-@pytest.fixture
-def does(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Say what a job of kind `work` does."""
-    return lambda handler: monkeypatch.setitem(worker.HANDLERS, "work", handler)
 
 
 async def test_after_its_last_try_it_is_a_dead_letter_that_says_why(
@@ -229,7 +211,7 @@ async def test_an_effect_in_the_transaction_that_finishes_happens_once(
         async def body(tx: Tx) -> None:
             if await jobs.finish(tx, job, app.now()):
                 await tx.run(
-                    "INSERT INTO handed_out (org, bank, digest, expires_at) VALUES (1, :bank, :digest, 0)",
+                    "INSERT INTO suppressions (org, bank, digest, created_at) VALUES (1, :bank, :digest, 0)",
                     bank=job.bank,
                     digest=job.holder,
                 )
@@ -244,7 +226,7 @@ async def test_an_effect_in_the_transaction_that_finishes_happens_once(
     await add(app)
     await worker.step(app)
 
-    assert len(await app.store.read(ORG, lambda tx: tx.all("SELECT digest FROM handed_out"))) == 1
+    assert len(await app.store.read(ORG, lambda tx: tx.all("SELECT digest FROM suppressions"))) == 1
 
 
 async def test_the_sweep_clears_old_jobs_and_what_was_handed_out_long_ago(
@@ -256,18 +238,11 @@ async def test_the_sweep_clears_old_jobs_and_what_was_handed_out_long_ago(
     time.at += 8 * DAY
     young = await add(app)
 
-    async def hand_out(tx: Tx) -> None:
-        for digest, expires in (("old", time.at), ("new", time.at + 1)):
-            await tx.run(
-                "INSERT INTO handed_out (org, bank, digest, expires_at) VALUES (1, 1, :digest, :expires)",
-                digest=digest,
-                expires=expires,
-            )
-
-    await app.store.write(ORG, hand_out)
+    for digest, expires in (("old", time.at), ("new", time.at + 1)):
+        await app.store.engine.volatile(lambda tx: handed_out.put(tx, {digest: 0}, expires))  # noqa: B023
 
     assert await queue.clear_away(app) == 2
 
     assert [one["operation_id"] for one in (await call("list_operations"))["operations"]] == [young]
-    rows = await app.store.read(ORG, lambda tx: tx.all("SELECT digest FROM handed_out"))
-    assert [row["digest"] for row in rows] == ["new"]
+    left = await app.store.engine.volatile(lambda tx: handed_out.known(tx, ["old", "new"], 0))
+    assert left == {"new": 0}

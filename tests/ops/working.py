@@ -1,5 +1,11 @@
 """Jobs of a kind that only tests know, on a clock that stands still."""
 
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+
+from keepsake import worker
 from keepsake.context import App
 from keepsake.core import clock
 from keepsake.ops.embedding import Alive
@@ -7,6 +13,7 @@ from keepsake.store import banks, jobs
 from keepsake.store.engine import Tx
 
 ORG = 1
+Handler = Callable[[App, jobs.Job, Alive], Awaitable[None]]
 
 
 class Clock:
@@ -17,6 +24,26 @@ class Clock:
 
     def __call__(self) -> int:
         return self.at
+
+
+@pytest.fixture
+def time() -> Clock:
+    """The clock of the application."""
+    return Clock()
+
+
+@pytest.fixture
+def app(app: App, time: Clock, monkeypatch: pytest.MonkeyPatch) -> App:
+    """The application on that clock."""
+    # Whether a job is still ours is asked so often that no test waits for it.
+    monkeypatch.setattr(worker, "WATCH_S", 0.01)
+    return replace(app, now=time)
+
+
+@pytest.fixture
+def does(monkeypatch: pytest.MonkeyPatch) -> Callable[[Handler], None]:
+    """Say what a job of kind `work` does."""
+    return lambda handler: monkeypatch.setitem(worker.HANDLERS, "work", handler)
 
 
 async def nothing(app: App, job: jobs.Job, alive: Alive) -> None:

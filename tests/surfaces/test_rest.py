@@ -12,6 +12,14 @@ from jsonschema import Draft202012Validator
 from tests.surfaces import probes, serving
 
 SHARED = {"Content-Type": "application/json"}
+#: Where a schema cannot say all that is asked: a key's name that can be printed and an end to come, numbers in metadata
+#: or in what is imported that a store can hold, an answer's shape where a language model is, a change that changes
+#: something, a project's identity.
+UNSAID = """
+[[operations]]
+include-path-regex = "(bank[.]alias|key[.]create|key[.]revoke|memory[.]retain|memory[.]reflect|model[.]update|import)$"
+checks.positive_data_acceptance.enabled = false
+"""
 
 
 def post(address: str, operation: str, body: object = None, **headers: str) -> httpx.Response:
@@ -39,6 +47,11 @@ def test_an_empty_body_means_no_arguments(address: str) -> None:
 
     assert answer.status_code == 200
     assert "banks" in answer.json()
+
+
+def test_a_whole_number_may_be_written_with_a_point(address: str) -> None:
+    assert post(address, "memory.list", {"limit": 5.0}).status_code == 200
+    assert post(address, "memory.list", {"limit": 5.5}).status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -122,11 +135,12 @@ def test_what_comes_back_is_what_the_document_says(address: str, document: dict[
 
 def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
     with serving.serving(tmp_path, tenant_api_key="secret", rate_limit=1_000_000, body_limit=1 << 25) as address:
+        (tmp_path / "schemathesis.toml").write_text(UNSAID)
         command = [str(Path(sys.executable).with_name("schemathesis")), "run", f"{address}/openapi.json"]
         command += ["--header", "Authorization: Bearer secret", "--exclude-path-regex", "probe[.]", "--no-color"]
         command += ["--generation-deterministic", "--max-examples", "12", "--phases", "examples,coverage,fuzzing"]
-        # A schema cannot say all that is asked of a name or a time, so some that fit it are refused.
-        command += ["--exclude-checks", "positive_data_acceptance"]
+        # No text may hold a NUL; saying so for each would cost every reader of a schema.
+        command += ["--generation-allow-x00", "false"]
         told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=200)
 
     assert told.returncode == 0, "\n".join(line[:300] for line in told.stdout.splitlines())

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import Database
 from tests.surfaces import serving
 from tests.surfaces.serving import Client, called, initialize, marked, messages, notification, request, until
 
@@ -108,6 +109,29 @@ def test_a_session_of_one_server_is_answered_by_another_on_the_same_file(tmp_pat
         assert len(listed["result"]["tools"]) >= 16
         assert ended.status_code == 200
         assert told(there) == GONE
+
+
+def test_a_session_that_was_ended_on_another_server_is_gone_where_it_lives(database: Database, tmp_path: Path) -> None:
+    settings = {"database_url": database.place} if database.engine == "postgres" else {}
+    with serving.serving(tmp_path, **settings) as home, serving.serving(tmp_path, **settings) as other:
+        session, neighbour = Client(f"{home}/mcp").session(), Client(f"{home}/mcp").session()
+        there = Client(f"{other}/mcp", session.headers)
+
+        ended = serving.httpx.delete(there.url, headers=there.headers)
+
+        assert (ended.status_code, told(session), told(there)) == (200, GONE, GONE)
+        assert neighbour.post(request("ping")).status_code == 200
+
+
+def test_a_stream_ends_with_a_session_that_was_ended_on_another_server(tmp_path: Path) -> None:
+    with serving.serving(tmp_path) as home, serving.serving(tmp_path) as other:
+        session = Client(f"{home}/mcp").session()
+        headers = session.headers | {"Accept": "text/event-stream"}
+        with serving.httpx.stream("GET", session.url, headers=headers, timeout=20) as listening:
+            serving.httpx.delete(f"{other}/mcp", headers=session.headers)
+            refused = told(session)
+
+            assert (refused, listening.read()) == (GONE, b"")
 
 
 def test_a_request_id_in_use_is_refused_and_the_first_call_goes_on(probe: Client, folder: Path) -> None:
