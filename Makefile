@@ -7,7 +7,7 @@ ARGS ?=
 JOBS ?= 2
 BIN := $(VENV)/bin
 
-.PHONY: help serve test check bench bench-quality soak clients docs picture lock clean
+.PHONY: help serve test check bench bench-quality soak clients docs plugin picture lock clean
 
 help:
 	@echo "make serve          install and serve on http://127.0.0.1:8888   (ARGS=\"--port 9000\")"
@@ -17,6 +17,7 @@ help:
 	@echo "make soak           100 kill -9 cycles under load on both stores"
 	@echo "make clients        connect real MCP clients and print a table"
 	@echo "make docs           write docs/reference from the declarations; make picture draws the README's picture"
+	@echo "make plugin         write the plugin for Claude Code from the table of clients"
 	@echo "make lock           write the lock files                          (ARGS=--upgrade)"
 	@echo "make clean          remove .venv, .cache and whatever else was made here"
 
@@ -46,6 +47,9 @@ clients: $(VENV)/.installed-test
 
 docs: $(VENV)/.installed-test
 	$(BIN)/python -m keepsake.surfaces.docs docs/reference
+
+plugin: $(VENV)/.installed-test
+	$(BIN)/python -m keepsake.surfaces.connect.plugin .
 
 picture: $(VENV)/.installed-test
 	$(BIN)/python scripts/picture.py docs/images/first-success.svg

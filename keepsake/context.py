@@ -9,13 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from keepsake.core import clock
-from keepsake.core.errors import Misconfigured
+from keepsake.core.errors import Conflict, Misconfigured
+from keepsake.core.later import Later
 from keepsake.core.lazy import lazy
 from keepsake.core.principal import Principal
 from keepsake.services import embed
 from keepsake.settings import Settings
 from keepsake.store import audit, embeddings, migrate
 from keepsake.store.engine import Engine, Tx
+from keepsake.store.handed_out import Outbox
 from keepsake.store.sqlite import UNUSABLE, Sqlite
 from keepsake.store.store import Store, opened
 
@@ -23,10 +25,12 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from keepsake.store import migrate_postgres, postgres
+    from keepsake.core.project import Project
+    from keepsake.store import migrate_postgres, postgres, projects
 else:
     postgres = lazy("keepsake.store.postgres")
     migrate_postgres = lazy("keepsake.store.migrate_postgres")
+    projects = lazy("keepsake.store.projects")
 
 T = TypeVar("T")
 #: Characters that the quick model takes in a fraction of a millisecond.
@@ -65,18 +69,17 @@ class Embedding:
 
     async def static_model(self, store: Store) -> embeddings.Model:
         """What the store knows the quick model as."""
-        return await self._registered(store, embed.static, "static")
+        if "static" not in self.known:
+            model = _described(await self._run(embed.static), "static")
+            self.known["static"] = await store.engine.claim(lambda tx: embeddings.register(tx, model))
+        return self.known["static"]
 
     async def sharp_model(self, store: Store) -> embeddings.Model:
-        """What the store knows the better model as."""
-        return await self._registered(store, embed.sharp, "current")
-
-    async def _registered(self, store: Store, maker: Callable[[], embed.Embedder], state: str) -> embeddings.Model:
-        if state not in self.known:
-            made = await self._run(maker)
-            model = embeddings.Model(0, made.name, made.dim, made.zero, made.one, state)
-            self.known[state] = await store.engine.claim(lambda tx: embeddings.register(tx, model))
-        return self.known[state]
+        """What the store knows the packaged better model as, once it is the one to use."""
+        if "sharp" not in self.known:
+            model = _described(await self._run(embed.sharp), "retired")
+            self.known["sharp"] = await store.engine.claim(lambda tx: embeddings.bring_in(tx, model))
+        return self.known["sharp"]
 
     async def _run(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -85,6 +88,10 @@ class Embedding:
         """End the thread once its work is done."""
         self._thread.shutdown(wait=True, cancel_futures=True)
         self._background.shutdown(wait=True, cancel_futures=True)
+
+
+def _described(made: embed.Embedder, state: str) -> embeddings.Model:
+    return embeddings.Model(0, made.name, made.dim, made.zero, made.one, state)
 
 
 async def _unreported(progress: float, total: float, message: str) -> None:
@@ -110,8 +117,11 @@ class App:
     store: Store
     embedding: Embedding = field(default_factory=Embedding)
     now: Callable[[], int] = clock.now
+    #: What was handed out and is not noted yet.
+    outbox: Outbox = field(default_factory=Outbox)
     #: Set when there is new work for the background.
     work: asyncio.Event = field(default_factory=asyncio.Event)
+    later: Later = field(default_factory=Later)
 
     def ctx(self, principal: Principal, bank: str | None = None, report: Report = _unreported) -> "Ctx":
         """The context of one request; `bank` is the one its path, header or flag names."""
@@ -132,6 +142,8 @@ class Ctx:
     operation: str = ""
     #: Names of the secrets that dispatch took out of what was given.
     redacted: tuple[str, ...] = ()
+    #: The project that the bank was chosen for; its first write makes that bank, or claims it.
+    project: "Project | None" = None
 
     @property
     def store(self) -> Store:
@@ -158,7 +170,7 @@ class Ctx:
 
     async def read(self, body: Callable[[Tx], Coroutine[Any, Any, T]]) -> T:
         """Read on one snapshot."""
-        return await self.store.read(self.org, body)
+        return await self.store.read(self.org, self._at_home(body))
 
     async def change(self, body: Callable[[Tx], Coroutine[Any, Any, Changed[T]]]) -> T:
         """Write, with the audit entry in the same transaction."""
@@ -172,9 +184,27 @@ class Ctx:
             await audit.append(tx, entry)
             return changed.value
 
-        value = await self.store.write(self.org, audited)
+        value = await self.store.write(self.org, self._at_home(audited))
         self.app.work.set()
         return value
+
+    def _at_home(self, body: Callable[[Tx], Coroutine[Any, Any, T]]) -> Callable[[Tx], Coroutine[Any, Any, T]]:
+        """The same work, for a project only while the bank is its own."""
+        if self.project is None:
+            return body
+        project = self.project
+
+        async def checked(tx: Tx) -> T:
+            # Until the project's first write, another of its name may get the bank between two transactions.
+            self.stay_in(await projects.expected(tx, self.org, project))
+            return await body(tx)
+
+        return checked
+
+    def stay_in(self, bank: str) -> None:
+        """Refuse a bank that the project has got after the request was let into another."""
+        if bank != self.bank:
+            raise Conflict("The bank of this project has just become another one. Try again.")
 
 
 @asynccontextmanager
@@ -185,6 +215,7 @@ async def open(settings: Settings) -> AsyncIterator[App]:
     try:
         yield app
     finally:
+        await app.later.done()
         await asyncio.to_thread(app.embedding.close)
         await store.close()
 

@@ -50,7 +50,8 @@ def admit(ctx: Ctx, operation: AnyOperation, arguments: Arguments, bank_argument
     if "bank" in operation.given.model_fields or bank_argument in arguments:
         named = arguments.get(bank_argument)
         name, _ = banks.wanted(ctx, named if isinstance(named, str) else None)
-        policy.check_bank(ctx.principal, name)
+        if not banks.is_hidden(ctx, name):
+            policy.check_bank(ctx.principal, name)
     policy.check_destructive(ctx.principal, operation)
 
 

@@ -151,9 +151,40 @@ async def claude(place: Place, transport: str) -> str:
     """Add Keepsake to Claude Code and let it connect."""
     local = ["keepsake", "--", *place.command]
     target = ["--transport", "http", "keepsake", place.url] if transport == "http" else local
-    added = await run(place, CLAUDE, "mcp", "add", *target)
+    return await claude_listed(place, await run(place, CLAUDE, "mcp", "add", *target))
+
+
+async def claude_listed(place: Place, said: str) -> str:
+    """Let Claude Code connect to what its files name."""
     told = await run(place, CLAUDE, "mcp", "list")
-    return "" if "✔ Connected" in told or "✓ Connected" in told else reason(f"{told}\n{added}")
+    return "" if re.search("keepsake: .*[✔✓] Connected", told) else reason(f"{told}\n{said}")
+
+
+async def connect(place: Place, transport: str, client: str) -> str:
+    """Let `keepsake connect` write a client's files: the configuration, the rules and the hooks."""
+    where = (
+        ["--url", place.url.removesuffix("/mcp")] if transport == "http" else ["--data-dir", str(place.home / "data")]
+    )
+    return await run(place, sys.executable, "-m", "keepsake", "connect", client, "--write", "--hooks", *where)
+
+
+async def claude_connected(place: Place, transport: str) -> str:
+    """Claude Code with the files that `keepsake connect` wrote."""
+    return await claude_listed(place, await connect(place, transport, "claude-code"))
+
+
+async def opencode_connected(place: Place, transport: str) -> str:
+    """Opencode with the files that `keepsake connect` wrote."""
+    return await opencode_listed(place, await connect(place, transport, "opencode"))
+
+
+async def codex_connected(place: Place, transport: str) -> str:
+    """Codex with the files that `keepsake connect` wrote."""
+    # Codex refuses a home that is not there.
+    (place.home / "codex").mkdir(parents=True, exist_ok=True)
+    said = await connect(place, transport, "codex")
+    told = await app_server(place)
+    return "" if '"retain"' in told else reason(f"{told}\n{said}")
 
 
 async def opencode(place: Place, transport: str) -> str:
@@ -162,8 +193,13 @@ async def opencode(place: Place, transport: str) -> str:
     remote = {"type": "remote", "url": place.url, "enabled": True, "timeout": 30_000}
     settings = {"mcp": {"keepsake": remote if transport == "http" else local}}
     (place.home / "opencode.json").write_text(json.dumps(settings))
+    return await opencode_listed(place)
+
+
+async def opencode_listed(place: Place, said: str = "") -> str:
+    """Let opencode connect to what its files name."""
     told = re.sub(r"\x1b\[[0-9;]*m", "", await run(place, OPENCODE, "mcp", "list"))
-    return "" if re.search(r"✓\s+keepsake\s+connected", told) else reason(told)
+    return "" if re.search(r"✓\s+keepsake\s+connected", told) else reason(f"{told}\n{said}")
 
 
 async def codex(place: Place, transport: str) -> str:
@@ -217,6 +253,9 @@ CLIENTS: dict[str, Callable[[Place, str], Coroutine[Any, Any, str]]] = {
     "claude-code": claude,
     "opencode": opencode,
     "codex app-server": codex,
+    "claude-code (connect)": claude_connected,
+    "opencode (connect)": opencode_connected,
+    "codex app-server (connect)": codex_connected,
 }
 
 
@@ -304,7 +343,8 @@ def table(rows: list[Seen]) -> str:
     lines = ["| client | transport | connected | tools | revision | error |", "|---|---|---|---|---|---|"]
     for row in rows:
         said = "yes" if row.connected else "NO"
-        lines.append(f"| {row.client} | {row.transport} | {said} | {row.tools} | {row.revision} | {row.error} |")
+        # Files that `connect` wrote start the server itself, with no tap before it.
+        lines.append(f"| {row.client} | {row.transport} | {said} | {row.tools or '-'} | {row.revision} | {row.error} |")
     return "\n".join(lines)
 
 

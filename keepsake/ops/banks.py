@@ -1,17 +1,28 @@
 """Banks: create, list, look at, change, delete."""
 
+from typing import TYPE_CHECKING
+
 from pydantic import Field
 
 from keepsake.auth import policy
-from keepsake.context import Changed, Ctx
+from keepsake.context import App, Changed, Ctx
 from keepsake.core import clock
 from keepsake.core.errors import Forbidden, NotFound
+from keepsake.core.lazy import lazy
 from keepsake.core.models import BankName, Given, InBank, Receipt, Result
 from keepsake.core.operation import Effect, operation
+from keepsake.core.project import Project
 from keepsake.core.text import Clean
 from keepsake.ops import forgetting
 from keepsake.store import banks, embeddings, memories, sources
 from keepsake.store.engine import Tx
+
+if TYPE_CHECKING:
+    from keepsake.services import repository
+    from keepsake.store import projects
+else:
+    repository = lazy("keepsake.services.repository")
+    projects = lazy("keepsake.store.projects")
 
 Title = Clean
 
@@ -39,9 +50,23 @@ def shown(bank: banks.Bank) -> Bank:
 
 def wanted(ctx: Ctx, named: str | None) -> tuple[str, bool]:
     """Which bank is meant, and whether the request itself implies it."""
-    if named is not None:
+    # Whoever works in a project calls it by its folder, whatever its bank had to be called.
+    if named is not None and (ctx.project is None or named != ctx.project.name):
         return named, False
     return ctx.bank or ctx.app.settings.default_bank, True
+
+
+async def here(app: App, org: int) -> tuple[str, Project | None]:
+    """The bank of the folder that this process is in, and its project; everyone's bank where there is none."""
+    project = repository.here()
+    if project is None:
+        return app.settings.default_bank, None
+    return await app.store.read(org, lambda tx: projects.expected(tx, org, project)), project
+
+
+def is_hidden(ctx: Ctx, name: str) -> bool:
+    """Whether a bank is not there, rather than refused, for someone who works in a project and names another."""
+    return ctx.project is not None and name != ctx.bank and not ctx.principal.sees(name)
 
 
 async def found(tx: Tx, ctx: Ctx, named: str | None) -> banks.Bank | None:
@@ -57,15 +82,25 @@ async def found(tx: Tx, ctx: Ctx, named: str | None) -> banks.Bank | None:
 async def ensured(tx: Tx, ctx: Ctx, named: str | None) -> banks.Bank:
     """The bank to write to; an implied one is made by its first write."""
     bank = await found(tx, ctx, named)
-    if bank is not None:
+    name, implied = wanted(ctx, named)
+    project = ctx.project if implied else None
+    if bank is not None and project is None:
         return bank
-    name, _ = wanted(ctx, named)
-    if "bank:admin" not in ctx.principal.scopes:
+    if bank is None and "bank:admin" not in ctx.principal.scopes:
         raise Forbidden(f"the bank {name!r} does not exist and this credential may not create banks (bank:admin).")
+    if project is not None:
+        return await _claimed(tx, ctx, project)
     made = await banks.create(tx, ctx.store, ctx.org, name) or await banks.named(tx, ctx.org, name)
     if made is None:
         raise NotFound(f"The bank {name!r} was deleted a moment ago. Try again.")
     return made
+
+
+async def _claimed(tx: Tx, ctx: Ctx, project: Project) -> banks.Bank:
+    """The bank of a project, which is its alone from now on."""
+    bank = await projects.bank_for(tx, ctx.store, ctx.org, project, ctx.now)
+    ctx.stay_in(bank.name)
+    return bank
 
 
 class ListBanks(Given):

@@ -58,6 +58,12 @@ async def named(tx: Tx, org: int, name: str) -> Bank | None:
     return _bank(row) if row else None
 
 
+async def of_id(tx: Tx, org: int, bank: int) -> Bank | None:
+    """Find a bank by its id."""
+    row = await tx.one(f"SELECT {_COLUMNS} FROM banks WHERE org = :org AND bank = :bank", org=org, bank=bank)
+    return _bank(row) if row else None
+
+
 async def listed(tx: Tx, org: int) -> list[Bank]:
     """Every bank of an org, by name."""
     rows = await tx.all(f"SELECT {_COLUMNS} FROM banks WHERE org = :org ORDER BY name", org=org)
@@ -106,6 +112,17 @@ async def update(tx: Tx, bank: Bank, title: str, mission: str) -> None:
     )
 
 
+async def rename(tx: Tx, bank: Bank, name: str) -> None:
+    """Show a bank under another of its names."""
+    await tx.run(
+        "UPDATE banks SET name = :name, updated_at = :now WHERE org = :org AND bank = :bank",
+        name=name,
+        now=clock.now(),
+        org=bank.org,
+        bank=bank.id,
+    )
+
+
 async def step(tx: Tx, org: int, bank: int) -> int:
     """Raise the bank's sequence; taken first by every write, it orders the writers of a bank."""
     row = await tx.one(
@@ -131,10 +148,10 @@ _OWN = (
     "entities",
     "memory_entities",
     "conflicts",
-    "handed_out",
     "mental_models",
     "model_versions",
     "directives",
+    "sessions",
     "jobs",
     "bank_seq",
     "banks",

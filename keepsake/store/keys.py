@@ -98,6 +98,18 @@ async def revoke(tx: Tx, org: int, name: str, at: int) -> int | None:
     return int(row["id"]) if row else None
 
 
+async def reach(tx: Tx, org: int, names: frozenset[str], name: str) -> None:
+    """Let every key that reaches a bank by one of its names reach it by this name too."""
+    for key in await listed(tx, org):
+        if key.banks is not None and key.banks & names and name not in key.banks:
+            await tx.run(
+                "UPDATE api_keys SET banks = :banks WHERE org = :org AND id = :id",
+                banks=json.dumps(sorted(key.banks | {name})),
+                org=org,
+                id=key.id,
+            )
+
+
 async def counted(tx: Tx, key: int, now: int, calls: int) -> int:
     """Count calls of a key in this minute and note its use; returns the minute's total."""
     minute = now // MINUTE

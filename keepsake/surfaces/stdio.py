@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 import anyio
@@ -9,8 +10,10 @@ from mcp.shared.message import SessionMessage
 
 from keepsake import context, worker
 from keepsake.auth import verify
-from keepsake.context import App
+from keepsake.context import App, Ctx, Report
+from keepsake.core.bank_name import HERE
 from keepsake.core.principal import Principal, local_owner
+from keepsake.ops import banks
 from keepsake.settings import Settings
 from keepsake.surfaces import mcp
 from keepsake.surfaces.wire import Wire
@@ -25,13 +28,24 @@ def claimed() -> tuple[BinaryIO, BinaryIO]:
     return source, sink
 
 
-async def principal(app: App, settings: Settings, bank: str | None) -> Principal:
-    """Whoever started the process, narrowed by the key and bank that were given."""
-    banks = frozenset({bank}) if bank is not None else None
+async def bound(app: App, settings: Settings, bank: str | None, report: Report) -> Ctx:
+    """A request of whoever started the process, narrowed by the key and bank that were given."""
+    who = await _holder(app, settings)
+    if bank == HERE:
+        return await _here(app, who, report)
+    return app.ctx(who.narrowed(banks=None if bank is None else frozenset({bank})), bank, report)
+
+
+async def _holder(app: App, settings: Settings) -> Principal:
     if settings.api_key:
-        holder = await verify.principal(app.store, settings, settings.api_key, open_door=False)
-        return holder.narrowed(banks=banks)
-    return local_owner().narrowed(banks=banks)
+        return await verify.principal(app.store, settings, settings.api_key, open_door=False)
+    return local_owner()
+
+
+async def _here(app: App, who: Principal, report: Report) -> Ctx:
+    """Looked up anew for each request, as hooks do: a bank may be made, renamed or deleted meanwhile."""
+    bank, project = await banks.here(app, who.org)
+    return replace(app.ctx(who.narrowed(banks=frozenset({bank})), bank, report), project=project)
 
 
 async def serve(settings: Settings, dialect: Dialect, bank: str | None) -> None:
@@ -39,9 +53,8 @@ async def serve(settings: Settings, dialect: Dialect, bank: str | None) -> None:
     source, sink = claimed()
     async with context.open(settings) as app, worker.beside(app):
 
-        async def ctx_of(incoming: Any) -> context.Ctx:
-            who = await principal(app, settings, bank)
-            return app.ctx(who, bank, incoming.session.report_progress)
+        async def ctx_of(incoming: Any) -> Ctx:
+            return await bound(app, settings, bank, incoming.session.report_progress)
 
         made = mcp.server(dialect, ctx_of)
         wire = Wire(source, sink, settings.body_limit)

@@ -62,6 +62,8 @@ def keepsake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     for name in list(os.environ):
         if name.startswith(("KEEPSAKE_", "HINDSIGHT_", "XEROTIER_", "MCP_")):
             monkeypatch.delenv(name)
+    # The doctor looks at the clients that this user has connected.
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("KEEPSAKE_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("KEEPSAKE_PORT", str(free_port()))
     return Terminal(tmp_path / "data", monkeypatch, capsys)

@@ -199,12 +199,12 @@ def _open(stream: IO[bytes] | None) -> IO[bytes]:
 
 
 @contextmanager
-def piped(folder: Path, *command: str, **settings: object) -> Iterator[Pipe]:
+def piped(folder: Path, *command: str, cwd: Path = ROOT, **settings: object) -> Iterator[Pipe]:
     """A stdio server: the probes, or the command given."""
     arguments: Sequence[str] = command or ("-m", "tests.surfaces.server", "stdio")
     with subprocess.Popen(
         [sys.executable, *arguments],
-        cwd=ROOT,
+        cwd=cwd,
         env=environment(folder, **settings),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

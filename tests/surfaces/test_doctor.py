@@ -8,6 +8,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from tests.endpoint_server import serving
+from tests.llm_server import Fails
 from tests.surfaces.helpers import Terminal, damaged, keepsake, levels
 
 __all__ = ["keepsake"]
@@ -36,7 +38,7 @@ def test_a_store_in_use_is_well_and_an_open_door_is_told(keepsake: Terminal) -> 
     keepsake("key", "create", "--name", "laptop")
     after = levels(keepsake("doctor", "--json").out)
 
-    checks = ("python", "data folder", "disk space", "database", "integrity", "door", "jobs")
+    checks = ("python", "data folder", "disk space", "database", "integrity", "door", "jobs", "embedding")
     assert before == dict.fromkeys((*checks, "quick model", "sharp model", "port"), "ok") | {"door": "note"}
     assert after["door"] == "ok"
 
@@ -161,3 +163,27 @@ def test_a_model_whose_files_are_wrong_is_told(
     monkeypatch.setattr("keepsake.services.embed.models", {})
 
     assert problems(keepsake) == {"quick model": "Install Keepsake again with its dependencies."}
+
+
+def test_endpoints_are_asked_where_they_are_configured(keepsake: Terminal) -> None:
+    keepsake("call", "retain", "--content", "Ada likes tea")
+    with serving() as models:
+        keepsake.set(KEEPSAKE_EMBEDDING_BASE_URL=models.url, KEEPSAKE_EMBEDDING_MODEL="small")
+        keepsake.set(KEEPSAKE_RERANK_BASE_URL=models.url)
+        well = json.loads(keepsake("doctor", "--json").out)["findings"]
+        models.will(Fails(401), Fails(401))
+
+        assert list(problems(keepsake)) == ["embedding endpoint", "rerank endpoint"]
+
+    told = {one["check"]: (one["level"], one["found"]) for one in well}
+    assert told["embedding"] == ("ok", "small is coming in; memories that wait for it: 1")
+    assert told["embedding endpoint"] == told["rerank endpoint"] == ("ok", f"{models.url} answers")
+
+
+def test_status_tells_the_embedding_model_and_what_waits_for_it(keepsake: Terminal) -> None:
+    keepsake("call", "retain", "--content", "Ada likes tea")
+
+    now = keepsake("status", "--json").json["embedding"]
+
+    assert now == {"model": "granite-30m-384", "is_new": True, "waiting": 1}
+    assert "embedding: granite-30m-384 (coming in), 1 memory waits" in keepsake("status").out

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -17,6 +18,8 @@ from keepsake.settings import Settings
 from keepsake.surfaces.cli import show
 from keepsake.surfaces.cli.options import DatabaseUrl, DataDir, Json, effective
 from keepsake.surfaces.cli.reach import There, connected, is_remote
+from keepsake.surfaces.connect import checks
+from keepsake.surfaces.connect.clients import Place
 
 if TYPE_CHECKING:
     import httpx
@@ -32,7 +35,7 @@ MARKS = {"ok": "ok  ", "note": "note", "problem": "BAD "}
 def examine(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Look for what is wrong, and say how to mend it."""
     settings = effective(data_dir, database_url)
-    findings = asyncio.run(_remote(settings) if is_remote(settings) else _local(settings))
+    findings = asyncio.run(_found(settings))
     problems = sum(finding.level == "problem" for finding in findings)
     if as_json:
         listed = [finding.model_dump() for finding in findings]
@@ -48,6 +51,11 @@ def examine(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json:
         raise typer.Exit(1)
 
 
+async def _found(settings: Settings) -> list[Finding]:
+    found = await (_remote(settings) if is_remote(settings) else _local(settings))
+    return [*found, *await checks.clients(Place(Path.home()))]
+
+
 async def _local(settings: Settings) -> list[Finding]:
     found = [doctor.python()]
     if not settings.database_url:
@@ -57,14 +65,14 @@ async def _local(settings: Settings) -> list[Finding]:
     exists = bool(settings.database_url) or (settings.data_dir / "keepsake.db").exists()
     if exists and all(finding.level == "ok" for finding in looked if finding.check in ("database", "integrity")):
         found += await _inside(settings)
-    return [*found, *await doctor.models(), await _port(settings)]
+    return [*found, *await doctor.models(), *await doctor.endpoints(settings), await _port(settings)]
 
 
 async def _inside(settings: Settings) -> list[Finding]:
     """What only an opened store can tell."""
     try:
         async with context.open(settings) as app:
-            return [await _door(app), await doctor.work(app)]
+            return [await _door(app), await doctor.work(app), await doctor.meaning(app)]
     except KeepsakeError as error:
         return [problem("store", str(error), "Mend what the message names, then look again.")]
 
