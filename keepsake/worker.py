@@ -11,14 +11,16 @@ from keepsake.core import log
 from keepsake.core.clock import HOUR, SECOND
 from keepsake.core.errors import Conflict
 from keepsake.core.lazy import lazy
+from keepsake.hooks import spool
 from keepsake.ops import embedding, jobs
 
 if TYPE_CHECKING:
-    from keepsake.ops import consolidate, enrich, modelling
+    from keepsake.ops import consolidate, enrich, modelling, observe
 else:
     consolidate = lazy("keepsake.ops.consolidate")
     enrich = lazy("keepsake.ops.enrich")
     modelling = lazy("keepsake.ops.modelling")
+    observe = lazy("keepsake.ops.observe")
 
 Handler = Callable[[App, jobs.Job, embedding.Alive], Awaitable[None]]
 
@@ -35,12 +37,17 @@ async def _consolidate(app: App, job: jobs.Job, alive: embedding.Alive) -> None:
     await consolidate.consolidate(app, job, alive)
 
 
+async def _observe(app: App, job: jobs.Job, alive: embedding.Alive) -> None:
+    await observe.observe(app, job, alive)
+
+
 # Behind functions of our own, because a server that only starts must not load what a job needs.
 HANDLERS: dict[str, Handler] = {
     "embed": embedding.sharpen,
     "enrich": _enrich,
     "model": _model,
     "consolidate": _consolidate,
+    "observe": _observe,
 }
 #: How long a job of a kind may run; a large bank is sharpened for hours.
 CEILINGS: dict[str, int] = {"embed": 24 * HOUR}
@@ -92,6 +99,10 @@ async def _sweeping(app: App) -> None:
         try:
             if dropped := await jobs.clear_away(app):
                 log.info("cleared away", rows=dropped)
+            if spool.waits(app.settings.data_dir) and (taken := await observe.take_in(app)):
+                log.info("taken in from the spool", events=taken)
+            if left := await embedding.look_again(app):
+                log.info("to be embedded anew", banks=left)
         except Exception as error:
             log.error("nothing could be cleared away", error=type(error).__name__, trace=log.trace(error))
         await asyncio.sleep(SWEEP_S)

@@ -1,11 +1,13 @@
 """The background as an actor: it works within one bank, for no caller."""
 
 from keepsake.context import App, Ctx
-from keepsake.core.principal import EVERY_SCOPE, Principal
+from keepsake.core.principal import EVERY_SCOPE, Principal, local_owner
 from keepsake.store import banks
 from keepsake.store.engine import Tx
 
 NAME = "background"
+#: Whoever runs stdio servers and hooks on this machine.
+LOCAL = local_owner().name
 
 
 def ctx(app: App, org: int, bank: str, operation: str) -> Ctx:

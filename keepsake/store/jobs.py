@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from keepsake.core.clock import DAY, SECOND
+from keepsake.store import wanting
 from keepsake.store.engine import Row, Tx, Value
 from keepsake.store.store import HOLDER, Store
 
@@ -56,31 +57,9 @@ def _job(row: Row) -> Job:
     )
 
 
-_INSERT = (
-    "INSERT INTO jobs (org, bank, id, kind, key, input, state, version, lease_until, holder, attempt, progress,"
-    " not_before, ceiling, result, error, created_at, updated_at) VALUES (:org, :bank, :id, :kind, :key, :input,"
-    " 'pending', 1, 0, '', 0, 0, :now, 0, '', '', :now, :now)"
-)
-_KEPT_WHILE_OPEN = ", ".join(
-    f"{column} = CASE WHEN jobs.state IN ('pending', 'running') THEN jobs.{column} ELSE excluded.{column} END"
-    for column in ("attempt", "progress", "not_before", "error", "created_at")
-)
-
-
 async def wanted(tx: Tx, store: Store, org: int, bank: int, kind: str, now: int) -> None:
     """Ask for work of a kind on a bank; asking again while it waits or runs makes it look once more."""
-    await tx.run(
-        f"{_INSERT} ON CONFLICT (org, bank, kind, key) DO UPDATE SET version = jobs.version + 1,"
-        " state = CASE WHEN jobs.state = 'running' THEN jobs.state ELSE 'pending' END,"
-        f" updated_at = excluded.updated_at, {_KEPT_WHILE_OPEN}",
-        org=org,
-        bank=bank,
-        id=store.new_id(),
-        kind=kind,
-        key="",
-        input="",
-        now=now,
-    )
+    await wanting.ask(tx, org, bank, kind, store.new_id(), now)
 
 
 async def add(tx: Tx, store: Store, org: int, bank: int, kind: str, now: int, input: Input) -> int:
@@ -89,7 +68,7 @@ async def add(tx: Tx, store: Store, org: int, bank: int, kind: str, now: int, in
         raise ValueError("A job's input holds ids, never content.")
     id = store.new_id()
     given = json.dumps(dict(input))
-    await tx.run(_INSERT, org=org, bank=bank, id=id, kind=kind, key=str(id), input=given, now=now)
+    await tx.run(wanting.INSERT, org=org, bank=bank, id=id, kind=kind, key=str(id), input=given, now=now)
     return id
 
 
@@ -145,6 +124,11 @@ async def progress(tx: Tx, job: Job, now: int, share: float) -> bool:
     """Tell how much is done, 0 to 1; the lease grows with it."""
     changes = "progress = :share, lease_until = :until, updated_at = :now"
     return await _changed(tx, job, changes, now=now, until=now + LEASE, share=min(1.0, max(0.0, share)))
+
+
+async def tell(tx: Tx, job: Job, result: str) -> bool:
+    """Say, as a JSON object, what a job has done so far; counts and reasons, never content."""
+    return await _changed(tx, job, "result = :result", result=result)
 
 
 async def finish(tx: Tx, job: Job, now: int) -> bool:
@@ -208,12 +192,13 @@ class Record:
     state: State
     progress: float
     attempts: int
+    result: str
     error: str
     created_at: int
     updated_at: int
 
 
-_COLUMNS = "id, kind, state, progress, attempt AS attempts, error, created_at, updated_at"
+_COLUMNS = "id, kind, state, progress, attempt AS attempts, result, error, created_at, updated_at"
 
 
 async def get(tx: Tx, org: int, bank: int, id: int) -> Record | None:

@@ -1,36 +1,43 @@
-"""The console entry: `keepsake stdio` starts light, every other command goes to the typer app."""
+"""The console entry: `keepsake stdio` and `keepsake hook` start light, every other command goes to the typer app."""
 
-import asyncio
+import gc
 import os
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from keepsake import settings
+from keepsake.core.bank_name import HERE
 from keepsake.core.errors import BadInput, Broken, KeepsakeError, UnknownTool
 from keepsake.core.lazy import lazy
 
 if TYPE_CHECKING:
-    from keepsake import dispatch
+    import asyncio
+    import traceback
+
+    from keepsake import dispatch, settings
     from keepsake.core import models
+    from keepsake.hooks import command
     from keepsake.surfaces import logs, stdio
     from keepsake.surfaces.cli import app
     from keepsake.tools import catalog
 else:
     app = lazy("keepsake.surfaces.cli.app")
+    asyncio = lazy("asyncio")
     catalog = lazy("keepsake.tools.catalog")
+    command = lazy("keepsake.hooks.command")
     dispatch = lazy("keepsake.dispatch")
     logs = lazy("keepsake.surfaces.logs")
     models = lazy("keepsake.core.models")
+    settings = lazy("keepsake.settings")
     stdio = lazy("keepsake.surfaces.stdio")
+    traceback = lazy("traceback")
 
 STDIO_HELP = """Usage: keepsake stdio [--dialect NAME] [--bank NAME] [--data-dir FOLDER] [--database-url URL]
 
 Serve one MCP client over stdin and stdout; coding clients start this themselves.
 
   --dialect NAME       Which set of tools to speak; `keepsake call --list` shows them.
-  --bank NAME          Reach this bank alone.
+  --bank NAME          Reach this bank alone; `.` for that of the project of the folder you are in.
   --data-dir FOLDER    Folder of the SQLite database.
   --database-url URL   PostgreSQL to use instead.
 """
@@ -42,13 +49,28 @@ def main() -> None:
     # What Keepsake stores is for the eyes of the user who runs it.
     os.umask(0o077)
     arguments = sys.argv[1:]
+    if arguments[:1] == ["hook"]:
+        # An editor waits: a process this short needs no collector, and no orderly end.
+        gc.disable()
+        code = _hook(arguments[1:])
+        sys.stdout.flush()
+        os._exit(code)
     sys.exit(guarded(lambda: _stdio(arguments[1:]) if arguments[:1] == ["stdio"] else app.run(arguments)))
 
 
-def guarded(command: Callable[[], int]) -> int:
+def _hook(arguments: Sequence[str]) -> int:
+    """A hook never stands in the way of the editor that runs it."""
+    try:
+        return command.run(arguments)
+    except Exception as error:
+        _say(f"the hook failed ({type(error).__name__})")
+        return 0
+
+
+def guarded(work: Callable[[], int]) -> int:
     """Run a command; whatever goes wrong becomes one sentence and an exit code."""
     try:
-        return command()
+        return work()
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -93,7 +115,7 @@ def _stdio(arguments: Sequence[str]) -> int:
     name, bank = given.get("dialect", catalog.DEFAULT), given.get("bank")
     if name not in catalog.DIALECTS:
         raise BadInput(f"There is no dialect {name!r}; the dialects are: {', '.join(catalog.DIALECTS)}.")
-    if bank is not None:
+    if bank not in (None, HERE):
         dispatch.validated(models.InBank, {"bank": bank}, "--bank")
     dialect = catalog.DIALECTS[name] if bank is None else catalog.BOUND.get(name, catalog.DIALECTS[name])
     logs.send(effective)
