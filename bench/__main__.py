@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench import sharpen, speed, start
+from bench import context, hooks, sharpen, speed, start
 
 #: What the peers showed on a machine of the same size (CPU of the server's whole process tree).
 PEERS = (
@@ -71,6 +71,13 @@ def store(name: str, url: str, sizes: tuple[int, ...]) -> None:
         row(f"{name}: recall, largest / smallest bank", f"{grown[max(grown)] / grown[min(grown)]:.2f}", "< 3")
 
 
+def contexts(name: str, url: str, count: int = 50_000) -> None:
+    """The context pack of a large project, on one store."""
+    measured = context.measured(count, url)
+    row(f"{name}: get_context, {count:,} observations, ms CPU", f"{measured['context ms CPU']:.1f}", "< 20")
+    row(f"{name}: get_context with a query, {count:,}, ms CPU", f"{measured['query ms CPU']:.1f}", "< 20")
+
+
 def main() -> None:
     """Measure everything; `--quick` leaves out the largest banks."""
     sizes = (1_000, 10_000) if "--quick" in sys.argv else (1_000, 10_000, 100_000)
@@ -80,9 +87,14 @@ def main() -> None:
     row("stdio: start, s CPU (bare SDK echo)", f"{began['start s CPU']:.2f} ({began['bare SDK s CPU']:.2f})", "")
     row("stdio: resident MB idle", f"{began['RSS MB idle']:.0f}", "< 120")
     row("stdio: resident MB after use", f"{began['RSS MB after use']:.0f}", "< 400")
+    for name, figure in hooks.measured().items():
+        bar = {"HTTP": "< 5", "empty Python": ""}.get(name, "< 120")
+        row(f"hook: {name}, ms CPU", f"{figure:.1f}", bar)
     store("SQLite", "", sizes)
+    contexts("SQLite", "")
     with postgres() as url:
         store("PostgreSQL", url, sizes)
+        contexts("PostgreSQL", url)
     written = speed.writers()
     row("SQLite: 8 writers, acknowledged durable writes/s", f"{written['writes/s']:.0f}", "> 300")
     row("SQLite: 8 writers, lost", f"{written['lost']:.0f}", "0")

@@ -5,7 +5,8 @@ from keepsake.core.operation import AnyOperation, Effect
 from keepsake.core.principal import Principal
 
 _CORE = frozenset(
-    "memory.recall memory.retain bank.list bank.get session.bind calc.evaluate web.search web.fetch web.inspect".split()
+    "memory.recall memory.search memory.records memory.retain bank.list bank.get session.bind calc.evaluate web.search"
+    " web.fetch web.inspect".split()
 )
 _EXEC = frozenset("exec.invoke exec.run exec.get exec.cancel".split())
 _INTEL = frozenset(

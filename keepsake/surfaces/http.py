@@ -17,7 +17,7 @@ from keepsake.context import App
 from keepsake.core import log
 from keepsake.core.errors import Broken, KeepsakeError, NotFound, WrongHost, WrongOrigin
 from keepsake.settings import Settings
-from keepsake.surfaces import bearer, health, rest
+from keepsake.surfaces import bearer, health, hooks, rest
 from keepsake.surfaces.front import Endpoint, bank_of, checked_bank
 from keepsake.surfaces.replies import rest_refusal, rpc_refusal
 from keepsake.surfaces.sessions import Sessions
@@ -32,19 +32,22 @@ class Site:
     sessions: Sessions = field(init=False)
     multi: Endpoint = field(init=False)
     single: Endpoint = field(init=False)
+    kiro: Endpoint = field(init=False)
     more: list[tuple[str, Endpoint]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.sessions = Sessions(self.app)
         self.multi = Endpoint(self.app, catalog.DIALECTS["hindsight"], self.sessions)
         self.single = Endpoint(self.app, catalog.BOUND["hindsight"], self.sessions)
+        self.kiro = Endpoint(self.app, catalog.DIALECTS["kiro"], self.sessions)
 
     def routes(self) -> list[BaseRoute]:
         """Every path."""
-        routes: list[BaseRoute] = [*health.routes(self.app), *rest.routes(self.app)]
+        routes: list[BaseRoute] = [*health.routes(self.app), *rest.routes(self.app), *hooks.routes(self.app)]
         for path, endpoint in self.more:
             routes.append(Route(path, Mcp(endpoint)))
         if self.app.settings.mcp_enabled:
+            routes.append(Route("/kiro/mcp", Mcp(self.kiro)))
             for path in ("/mcp", "/mcp/"):
                 routes.append(Route(path, Mcp(self.multi)))
             # A path and not a name, so that a bank with a slash in it is refused in words that say so.
@@ -55,7 +58,7 @@ class Site:
     async def running(self, _: Starlette) -> AsyncIterator[None]:
         """Keep endpoints and worker alive while the server runs."""
         async with worker.beside(self.app), AsyncExitStack() as stack:
-            for endpoint in (self.multi, self.single, *(endpoint for _, endpoint in self.more)):
+            for endpoint in (self.multi, self.single, self.kiro, *(endpoint for _, endpoint in self.more)):
                 await stack.enter_async_context(endpoint.running())
             yield
 

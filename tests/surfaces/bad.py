@@ -24,8 +24,13 @@ WRONG_FOR_OBJECT: list[Any] = [
     {"a": float("-inf")},
     {"a": 10**30},
 ]
+NO_TIMES = ["yesterday", "2026-13-01", "2026-02-30T00:00:00Z", "12", "0001-01-01T00:00:00+14:00"]
 UNCLEAN = ["\x00", "a\x00b", "\ud800", "text \udfff text"]
 PATHS = ["../etc", "..", "a/b", "a\\b", "../../..", "a/../b", "\n", " ", " a", "a ", "", "x" * 200, "\x1b[31m", "\x00"]
+
+
+#: Arguments that name a bank.
+BANKS = ("bank_id", "project")
 
 
 def nested(depth: int) -> Json:
@@ -46,15 +51,16 @@ def choices(name: str, schema: Json) -> list[Any]:
         longest = [option["maxLength"] for option in options if "maxLength" in option]
         bad += ["x" * (longest[0] + 1)] if longest else []
         bad += ["no such choice"] if any("enum" in option for option in options) else []
-        bad += PATHS if name == "bank_id" else []
-        bad += ["yesterday", "2026-13-01", "2026-02-30T00:00:00Z", "12"] if "timestamp" in name else []
-        bad += ["", " ", "\n\t "] if name in ("content", "query") else []
+        bad += PATHS if name in BANKS else []
+        bad += NO_TIMES if any(option.get("format") == "date-time" for option in options) else []
+        bad += ["", " ", "\n\t "] if any("pattern" in option for option in options) else []
     if "integer" in kinds:
         bad += WRONG_FOR_NUMBER
         bad += [option["minimum"] - 1 for option in options if "minimum" in option]
         bad += [option["maximum"] + 1 for option in options if "maximum" in option]
-    if "array" in kinds:
-        bad += WRONG_FOR_LIST
+    for option in options:
+        if option.get("type") == "array":
+            bad += _wrong_for(option)
     if "object" in kinds:
         bad += [*WRONG_FOR_OBJECT, nested(20), {str(n): n for n in range(201)}]
     return bad
@@ -62,7 +68,20 @@ def choices(name: str, schema: Json) -> list[Any]:
 
 def good(schema: Json) -> Json:
     """Arguments that are all right but for what is put in their place."""
-    return {name: "1" if name != "bank_id" else "fresh" for name in schema.get("required", [])}
+    properties = schema.get("properties", {})
+    return {name: "fresh" if name in BANKS else _good(properties[name]) for name in schema.get("required", [])}
+
+
+def _good(schema: Json) -> Any:
+    return {"integer": 1, "array": [1]}.get(schema.get("type", ""), "1")
+
+
+def _wrong_for(schema: Json) -> list[Any]:
+    """Lists that are none, hold what they must not, or too much or little of it."""
+    is_numbers = schema["items"].get("type") == "integer"
+    bad = [one for one in WRONG_FOR_LIST if one != [1]] + [["1"], [1.5], [0], [2**60]] if is_numbers else WRONG_FOR_LIST
+    few: list[Any] = [[]] if schema.get("minItems") else []
+    return [*bad, *few, *([[1] * (schema["maxItems"] + 1)] if is_numbers and "maxItems" in schema else [])]
 
 
 def unknown(rng: random.Random) -> tuple[str, Any]:

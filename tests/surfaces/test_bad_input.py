@@ -14,12 +14,18 @@ from keepsake.core.errors import KeepsakeError
 from keepsake.core.principal import local_owner
 from keepsake.surfaces import mcp
 from keepsake.tools import catalog
+from keepsake.tools.dialect import Dialect
 from tests.surfaces import bad, serving
 from tests.surfaces.serving import Client, Pipe, called, initialize, messages, request
 
 pytestmark = pytest.mark.anyio
-DIALECT = catalog.DIALECTS["hindsight"]
-TOOLS = [mcp.listed(tool).model_dump(by_alias=True) for tool in DIALECT.tools.values()]
+TOOLS = {
+    f"{name}.{tool.name}": (dialect, mcp.listed(tool).model_dump(by_alias=True))
+    for name, dialect in catalog.DIALECTS.items()
+    for tool in dialect.tools.values()
+}
+EVERY = pytest.mark.parametrize(("dialect", "tool"), TOOLS.values(), ids=TOOLS)
+PATHS = {"hindsight": "/mcp", "kiro": "/kiro/mcp"}
 LEAKS = ("pydantic", "Traceback", "validation error", "http://", "https://", "Value error", ".py")
 
 
@@ -37,11 +43,11 @@ def is_clear(text: str) -> bool:
     return 10 < len(text) < 2_500 and not any(leak in text for leak in LEAKS)
 
 
-@pytest.mark.parametrize("tool", TOOLS, ids=[tool["name"] for tool in TOOLS])
-async def test_no_bad_input_is_taken_or_stored(tool: dict[str, Any], tmp_path: Path) -> None:
+@EVERY
+async def test_no_bad_input_is_taken_or_stored(dialect: Dialect, tool: dict[str, Any], tmp_path: Path) -> None:
     tried = bad.inputs(tool)
     async with context.open(settings.load({}, data_dir=tmp_path, worker=False)) as app:
-        door, before = dispatch.Door(DIALECT), rows(tmp_path)
+        door, before = dispatch.Door(dialect), rows(tmp_path)
 
         told = []
         for arguments in tried:
@@ -64,17 +70,25 @@ def pipe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipe]:
         yield pipe
 
 
+@pytest.fixture(scope="module")
+def pipes(pipe: Pipe, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Pipe]]:
+    kiro = ("-m", "keepsake", "stdio", "--dialect", "kiro")
+    with serving.piped(tmp_path_factory.mktemp("kiro"), *kiro) as other:
+        other.ask(initialize())
+        yield {"hindsight": pipe, "kiro": other}
+
+
 def sample(tool: dict[str, Any]) -> list[dict[str, Any]]:
     """Some bad arguments of a tool that JSON can carry."""
     tried = bad.inputs(tool)[::17]
     return [one for one in tried if not any(word in json.dumps(one) for word in ("NaN", "Infinity", "\\ud8", "\\udf"))]
 
 
-@pytest.mark.parametrize("tool", TOOLS, ids=[tool["name"] for tool in TOOLS])
+@EVERY
 def test_a_sample_is_refused_alike_over_http_and_stdio(
-    product: Client, pipe: Pipe, folder: Path, tool: dict[str, Any]
+    address: str, pipes: dict[str, Pipe], folder: Path, dialect: Dialect, tool: dict[str, Any]
 ) -> None:
-    before = rows(folder)
+    before, product, pipe = rows(folder), Client(f"{address}{PATHS[dialect.name]}"), pipes[dialect.name]
 
     for arguments in sample(tool):
         over_http = product.call(tool["name"], arguments)
