@@ -2,20 +2,48 @@
 
 from keepsake.core.operation import REGISTRY
 from keepsake.ops import (
+    aliases,
     audit,
     banks,
+    context,
     directives,
     documents,
+    importing,
     jobs,
     keys,
     memory,
     mental_models,
+    records,
     reflect,
     scan,
+    searching,
     status,
     tags,
+    timeline,
+    transcripts,
     truth,
 )
 
-MODULES = (audit, banks, directives, documents, jobs, keys, memory, mental_models, reflect, scan, status, tags, truth)
+MODULES = (
+    aliases,
+    audit,
+    banks,
+    context,
+    directives,
+    documents,
+    importing,
+    jobs,
+    keys,
+    memory,
+    mental_models,
+    records,
+    reflect,
+    scan,
+    searching,
+    status,
+    tags,
+    timeline,
+    transcripts,
+    truth,
+)
 __all__ = ["MODULES", "REGISTRY"]

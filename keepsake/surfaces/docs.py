@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from keepsake.core.errors import ALL, KeepsakeError
 from keepsake.core.operation import SCOPES, AnyOperation, Effect
+from keepsake.hooks import command as hook
 from keepsake.ops.everything import REGISTRY
 from keepsake.settings import SETTINGS, Setting
 from keepsake.surfaces import main
@@ -215,8 +216,9 @@ def commands() -> str:
         " `KEEPSAKE_API_KEY`). Exit 0 is success, 2 wrong usage, 1 anything else, with one sentence on stderr.",
     ]
     for name, command in _leaves(typer.main.get_command(cli.app)):
-        # Stdio is served before typer is loaded, and tells its own options.
-        told = f"```text\n{main.STDIO_HELP}```" if name == "stdio" else _usage(command)
+        # These run before typer is loaded, and tell their own options.
+        own = {"stdio": main.STDIO_HELP, "hook": hook.help_text()}
+        told = f"```text\n{own[name]}```" if name in own else _usage(command)
         parts += [f"## keepsake {name}", told]
     return "\n\n".join(parts)
 

@@ -23,7 +23,7 @@ SECRET = re.compile(r"ks_live_[0-9a-f]{64}")
     ("command", "keys"),
     [
         ("version", {"version", "python"}),
-        ("status", {"version", "store", "banks", "memories", "jobs", "failing", "keys"}),
+        ("status", {"version", "store", "banks", "memories", "jobs", "failing", "embedding", "keys"}),
         ("bank create work", {"name", "title", "mission", "disposition", "created_at"}),
         ("bank list", {"banks"}),
         ("key list", {"keys"}),

@@ -9,7 +9,7 @@ import typer
 from keepsake import __version__
 from keepsake.settings import load
 from keepsake.surfaces import logs
-from keepsake.surfaces.cli import banks, config, doctor, keys, overview, scan, serving, tools
+from keepsake.surfaces.cli import banks, config, connect, doctor, importing, keys, overview, scan, serving, tools
 
 app = typer.Typer(
     add_completion=False,
@@ -23,8 +23,11 @@ _RAW = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_n
 
 app.command("serve")(serving.serve)
 app.command("stdio")(serving.stdio)
+app.command("hook")(serving.hook)
 app.command("worker")(serving.work)
 app.command("call", context_settings=_RAW)(tools.call)
+app.command("connect")(connect.connect)
+app.command("disconnect")(connect.disconnect)
 app.add_typer(keys.app, name="key")
 app.add_typer(banks.app, name="bank")
 app.add_typer(config.app, name="config")
@@ -32,6 +35,7 @@ app.command("status")(overview.status)
 app.command("doctor")(doctor.examine)
 app.command("verify")(overview.verify)
 app.command("scan")(scan.scan)
+app.command("import")(importing.import_)
 app.command("version")(overview.version)
 
 

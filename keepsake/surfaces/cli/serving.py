@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import sys
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -69,7 +70,10 @@ def _welcome(settings: Settings, address: str, needs_key: bool) -> list[str]:
         "",
     ]
     if settings.mcp_enabled:
-        told += ["Connect Claude Code, or any MCP client to the same address:"]
+        told += ["Connect a coding agent, with memory of what it does (claude-code, codex, cursor, …):"]
+        ours = sys.argv[0] if sys.argv[0].endswith("keepsake") else "keepsake"
+        told += [f"  {ours} connect claude-code --hooks --write", ""]
+        told += ["Or just Claude Code, or any MCP client, to this server:"]
         told += [f'  {connect} --header "Authorization: Bearer ks_live_…"' if needs_key else f"  {connect}"]
     else:
         told += ["The MCP endpoints are switched off (KEEPSAKE_MCP_ENABLED)."]
@@ -102,3 +106,8 @@ async def _worked(settings: Settings, as_json: bool) -> None:
 def stdio() -> None:
     """Serve one MCP client over stdin and stdout."""
     raise AssertionError("main() serves stdio before typer is loaded.")
+
+
+def hook() -> None:
+    """Take one event of a coding client from stdin; clients run this themselves."""
+    raise AssertionError("main() runs hooks before typer is loaded.")
