@@ -21,10 +21,11 @@ _NEXT_HEAD = re.compile(
     r"^[#*_\s]*(?:next steps?|to ?do|remaining(?: work)?|follow[- ]?ups?|what(?:'s| is) left)\b", re.I
 )
 _NEXT = re.compile(
-    r"\b(?:next,? (?:step|i(?:'ll| will)|we)|still (?:need|to do|missing|open|fail)|remains? to|left to do|not yet|"
-    r"follow[- ]up|todo)\b",
+    r"^next(?: up)?:|\b(?:next,? (?:step|i(?:'ll| will)|we)|still (?:need|to do|missing|open|fail)|remains? to|"
+    r"left to do|not yet|follow[- ]up|todo)\b",
     re.IGNORECASE,
 )
+_NEXT_MARK = re.compile(r"^next(?: up)?:\s*", re.IGNORECASE)
 #: Headings of clients' own summaries, and the field that each tells.
 _HEADINGS: tuple[tuple[str, str], ...] = (
     ("primary request", "request"),
@@ -146,7 +147,8 @@ def _next(said: str) -> list[str]:
             listed = _listed(lines[n + 1 :])
             rest = line.partition(":")[2].strip(" *_")
             return [*([rest] if rest else []), *listed][:LINES]
-    return [_plain(part) for part in _SENTENCE.split(said) if _NEXT.search(part) and 10 <= len(part) <= LINE]
+    told = (_plain(part) for part in _SENTENCE.split(said) if _NEXT.search(part) and 10 <= len(part) <= LINE)
+    return [_NEXT_MARK.sub("", sentence) for sentence in told]
 
 
 def _listed(lines: Sequence[str]) -> list[str]:

@@ -109,3 +109,8 @@ def test_what_was_learned_stays_and_what_was_left_is_told_anew() -> None:
     made = summary.by_rules(summary.Session(seen, "The keys are rotated.", before=before))
 
     assert made == {"request": "Fix login", "learned": "The cookie was stale."}
+
+
+@pytest.mark.parametrize("said", ["Added the check. Next: add rate limiting.", "Done.\nNext up: add rate limiting."])
+def test_what_an_answer_calls_next_is_the_next_step(said: str) -> None:
+    assert summary.by_rules(summary.Session([], said, place=""))["next_steps"] == "add rate limiting."
