@@ -1,5 +1,6 @@
 """What is handed out is noted after the answer, so that it is known when someone brings it back."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -17,6 +18,8 @@ from keepsake.store.memories import Memory
 MOST, REMEMBERED = 100, 20_000
 #: Seconds that what was handed out may wait for more; who asks in this process has it noted first.
 PAUSE_S = 1.0
+#: Seconds for which it is believed that nobody was handed anything: many who write must not all ask.
+EMPTY_S = 2.0
 SKIPPED = "Keepsake handed this text out itself, and it still holds: nothing new to store."
 
 
@@ -80,6 +83,7 @@ async def _noted(app: App) -> None:
             digests = {digest: one.memory for one in given for digest in _digests(app, one)}
             until = app.now() + handed_out.KEPT_FOR
             await app.store.engine.volatile(lambda tx: handed_out.put(tx, digests, until))  # noqa: B023
+            box.empty_until = 0.0
 
 
 def _digests(app: App, given: Given) -> list[str]:
@@ -97,13 +101,17 @@ Known = Mapping[str, frozenset[int]]
 
 async def known(app: App, asker: Given, forms: Sequence[str]) -> Known:
     """Those of these texts that this principal was handed, each with the memories it may be, or 0 for an answer."""
+    box = app.outbox
+    if not box.waiting and time.monotonic() < box.empty_until:
+        return {}
     await _noted(app)
     asked = {
         _digest(app, Given(asker.org, asker.principal, "", bank=bank), form): form
         for form in forms
         for bank in {"", asker.bank}
     }
-    rows = await app.store.engine.volatile(lambda tx: handed_out.known(tx, list(asked), app.now()))
+    rows, is_empty = await app.store.engine.volatile(lambda tx: handed_out.known(tx, list(asked), app.now()))
+    box.empty_until = time.monotonic() + EMPTY_S if is_empty else 0.0
     found: dict[str, frozenset[int]] = {}
     for digest, memory in rows.items():
         found[asked[digest]] = found.get(asked[digest], frozenset()) | {memory}

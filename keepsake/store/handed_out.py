@@ -31,6 +31,8 @@ class Outbox:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     #: Whether someone will come and note it.
     is_called: bool = False
+    #: Until when, by the monotonic clock, nobody is believed to have been handed anything.
+    empty_until: float = 0.0
     noted: dict[tuple[int, str, str, int], int] = field(default_factory=dict)
 
 
@@ -44,14 +46,15 @@ async def put(tx: Tx, digests: Mapping[str, int], expires_at: int) -> None:
     )
 
 
-async def known(tx: Tx, digests: Sequence[str], now: int) -> dict[str, int]:
-    """Those of these texts that were handed out, each with the memory it is, or 0."""
+async def known(tx: Tx, digests: Sequence[str], now: int) -> tuple[dict[str, int], bool]:
+    """Those of these texts that were handed out, each with the memory it is, or 0; and whether no text at all was."""
     rows = await tx.all(
         "SELECT digest, memory FROM handed_out WHERE digest = ANY_TEXT(:digests) AND expires_at > :now",
         digests=list(digests),
         now=now,
     )
-    return {row["digest"]: row["memory"] for row in rows}
+    is_empty = not rows and await tx.one("SELECT 1 AS one FROM handed_out LIMIT 1") is None
+    return {row["digest"]: row["memory"] for row in rows}, is_empty
 
 
 async def expire(tx: Tx, now: int) -> int:
