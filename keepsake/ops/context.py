@@ -171,10 +171,10 @@ async def _among(tx: Tx, asking: Asking, bank: int, ids: Sequence[int]) -> dict[
 
 async def _similar(tx: Tx, asking: Asking, nearest: Nearest) -> dict[int, float]:
     found: dict[int, float] = {}
-    for model in asking.scope.models:
-        if (vector := asking.vectors.get(model.id)) is None:
-            continue
-        for id, cosine in await tx.search_vector(replace(nearest, model=model.id, vector=vector)):
+    models = [model for model in asking.scope.models if asking.vectors.get(model.id) is not None]
+    asked = [replace(nearest, model=model.id, vector=asking.vectors[model.id]) for model in models]
+    for model, near in zip(models, await tx.search_vectors(*asked) if asked else [], strict=True):
+        for id, cosine in near:
             found[id] = min(1.0, max(0.0, (cosine - model.zero) / (model.one - model.zero)))
     return found
 

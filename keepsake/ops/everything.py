@@ -1,7 +1,9 @@
 """Every module that declares operations, so that the registry is whole."""
 
 from keepsake.core.operation import REGISTRY
-from keepsake.ops import (
+
+# Imported for what they declare.
+from keepsake.ops import (  # noqa: F401
     aliases,
     audit,
     banks,
@@ -24,26 +26,4 @@ from keepsake.ops import (
     truth,
 )
 
-MODULES = (
-    aliases,
-    audit,
-    banks,
-    context,
-    directives,
-    documents,
-    importing,
-    jobs,
-    keys,
-    memory,
-    mental_models,
-    records,
-    reflect,
-    scan,
-    searching,
-    status,
-    tags,
-    timeline,
-    transcripts,
-    truth,
-)
-__all__ = ["MODULES", "REGISTRY"]
+__all__ = ["REGISTRY"]

@@ -12,7 +12,7 @@ from keepsake.core.models import Budget
 from keepsake.ops import banks as bank_ops
 from keepsake.ops import embedding, rerank, views
 from keepsake.store import banks, embeddings, entities, memories, search, times
-from keepsake.store.engine import Nearest, Tx
+from keepsake.store.engine import Nearest, Tx, together
 from keepsake.store.memories import Filter, Memory
 
 if TYPE_CHECKING:
@@ -192,12 +192,13 @@ async def _by_word(tx: Tx, ctx: Ctx, named: str | None, question: Question) -> W
     if bank is None:
         return None
     stems = text.asked(question.query)
-    counting = search.counting(bank.org, bank.id, stems)
-    meant = entities.meant(bank.org, bank.id, _possible(question.query))
-    holding = embeddings.held(bank.org, bank.id)
-    counts, names_, models_ = await tx.gather(counting.asked, meant.asked, holding.asked)
-    asked = search.Asked(bank.org, bank.id, stems, counting.read(counts))
-    known, held = meant.read(names_), holding.read(models_)
+    counted, known, held = await together(
+        tx,
+        search.counting(bank.org, bank.id, stems),
+        entities.meant(bank.org, bank.id, _possible(question.query)),
+        embeddings.held(bank.org, bank.id),
+    )
+    asked = search.Asked(bank.org, bank.id, stems, counted)
     given = Filter(
         bank.org, bank.id, question.at, question.types, question.tags, question.every_tag, kinds=question.kinds
     )
@@ -327,13 +328,14 @@ async def _signals(tx: Tx, words: Words, found: Candidates, vectors: "Vectors") 
     org, bank = words.bank.org, words.bank.id
     bonus = {id: weights.linked * (id in linked) + weights.time * (id in timed) for id in base}
     ids = heapq.nlargest(LOOKED, base, key=lambda id: base[id] + bonus[id])
-    outlining, linking = memories.outlines(org, bank, ids), entities.naming(org, bank, words.named, ids)
-    holding = embeddings.held(org, bank)
-    told_of, linked_to, models_ = await tx.gather(outlining.asked, linking.asked, holding.asked)
-    held = holding.read(models_)
+    outlines, naming, held = await together(
+        tx,
+        memories.outlines(org, bank, ids),
+        entities.naming(org, bank, words.named, ids),
+        embeddings.held(org, bank),
+    )
     if any(model.id not in vectors for model in held):
         raise Moved(held)
-    outlines, naming = outlining.read(told_of), linking.read(linked_to)
     lent = _lent(base, outlines)
     return {
         id: {

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+U = TypeVar("U")
+V = TypeVar("V")
 Value = str | int | float | bytes | None | Sequence[int] | Sequence[str]
 Row = Mapping[str, Any]
 Vector = Sequence[float]
@@ -36,6 +38,12 @@ class Ask(Generic[T]):
     async def of(self, tx: "Tx") -> T:
         """Ask it alone."""
         return self.read(await tx.all(self.sql, **self.values))
+
+
+async def together(tx: "Tx", one: Ask[T], two: Ask[U], three: Ask[V]) -> tuple[T, U, V]:
+    """Ask three questions at once."""
+    first, second, third = await tx.gather(one.asked, two.asked, three.asked)
+    return one.read(first), two.read(second), three.read(third)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +153,8 @@ class Tx(Protocol):
         """Write a memory's one vector, replacing the one it had."""
         ...
 
-    async def search_vector(self, nearest: Nearest) -> list[tuple[int, float]]:
-        """Return memories and their cosines, nearest first."""
-        ...
-
     async def search_vectors(self, *asked: Nearest) -> list[list[tuple[int, float]]]:
-        """Answer several such searches at once."""
+        """Return memories and their cosines, nearest first, for each search."""
         ...
 
     async def lock_audit(self, org: int, bank: int) -> Row | None:

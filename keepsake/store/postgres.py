@@ -123,9 +123,6 @@ class PgTx:
             *(row.org, row.bank, row.memory, row.model, row.vector, row.text_hash, row.seq),
         )
 
-    async def search_vector(self, nearest: Nearest) -> list[tuple[int, float]]:
-        return (await self.search_vectors(nearest))[0]
-
     async def search_vectors(self, *asked: Nearest) -> list[list[tuple[int, float]]]:
         return await pgvectors.search(self.connection, self.ways, asked)
 

@@ -172,13 +172,10 @@ class SqliteTx:
             },
         )
 
-    async def search_vector(self, nearest: Nearest) -> list[tuple[int, float]]:
+    async def search_vectors(self, *asked: Nearest) -> list[list[tuple[int, float]]]:
         if self.matrices is None:
             raise RuntimeError("Vectors are searched in a reading transaction.")
-        return self.matrices().search(self.connection, nearest)
-
-    async def search_vectors(self, *asked: Nearest) -> list[list[tuple[int, float]]]:
-        return [await self.search_vector(nearest) for nearest in asked]
+        return [self.matrices().search(self.connection, nearest) for nearest in asked]
 
     async def lock_audit(self, org: int, bank: int) -> Row | None:
         return await self.one("SELECT n, hash FROM audit_heads WHERE org = :org AND bank = :bank", org=org, bank=bank)

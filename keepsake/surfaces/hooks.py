@@ -1,19 +1,16 @@
 """`/hooks/{client}`: the events of coding clients over HTTP; they are not rate limited."""
 
-from dataclasses import dataclass
-
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive, Scope, Send
 
 from keepsake.context import App, Ctx
-from keepsake.core.errors import BadInput, KeepsakeError, NotFound
+from keepsake.core.errors import BadInput, NotFound
 from keepsake.hooks import clients
 from keepsake.ops import capture
 from keepsake.surfaces import bearer, bodies
-from keepsake.surfaces.front import bank_of, checked_bank
-from keepsake.surfaces.replies import as_json, rest_refusal
+from keepsake.surfaces.plain import Plain
+from keepsake.surfaces.replies import as_json
 
 #: Our own hooks and plugins send events that they have read already, one a line.
 OURS = "keepsake"
@@ -24,24 +21,11 @@ def routes(app: App) -> list[BaseRoute]:
     return [Route("/hooks/{client}", Hooks(app), methods=["POST"])]
 
 
-@dataclass(slots=True)
-class Hooks:
+class Hooks(Plain):
     """Takes what one client tells."""
 
-    app: App
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        try:
-            response = await self._answer(request)
-        except KeepsakeError as error:
-            response = rest_refusal(error)
-        await response(scope, receive, send)
-
-    async def _answer(self, request: Request) -> Response:
-        principal = await bearer.principal(self.app, request)
-        named = bank_of(request)
-        ctx = self.app.ctx(principal, checked_bank(named) if named else None)
+    async def answer(self, ctx: Ctx, request: Request) -> Response:
+        """Keep it, and say what the client should know now."""
         body = await bodies.read(request, self.app.settings.body_limit)
         asked = request.path_params["client"]
         if asked == OURS:

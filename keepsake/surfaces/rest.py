@@ -1,18 +1,15 @@
 """REST: every operation at `POST /v1/operations/{id}`, in its own words."""
 
-from dataclasses import dataclass
-
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive, Scope, Send
 
 from keepsake import dispatch
-from keepsake.context import App
-from keepsake.core.errors import BadInput, KeepsakeError
-from keepsake.surfaces import bearer, bodies, openapi
-from keepsake.surfaces.front import bank_of, checked_bank
-from keepsake.surfaces.replies import as_json, rest_refusal
+from keepsake.context import App, Ctx
+from keepsake.core.errors import BadInput
+from keepsake.surfaces import bodies, openapi
+from keepsake.surfaces.plain import Plain
+from keepsake.surfaces.replies import as_json
 
 
 def routes(app: App) -> list[BaseRoute]:
@@ -22,24 +19,11 @@ def routes(app: App) -> list[BaseRoute]:
     return [operations, document]
 
 
-@dataclass(slots=True)
-class Rest:
+class Rest(Plain):
     """Runs one operation."""
 
-    app: App
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        try:
-            response = await self._answer(request)
-        except KeepsakeError as error:
-            response = rest_refusal(error)
-        await response(scope, receive, send)
-
-    async def _answer(self, request: Request) -> Response:
-        principal = await bearer.principal(self.app, request)
-        named = bank_of(request)
-        ctx = self.app.ctx(principal, checked_bank(named) if named else None)
+    async def answer(self, ctx: Ctx, request: Request) -> Response:
+        """Run it as whoever asks."""
         arguments = _arguments(await bodies.read(request, self.app.settings.body_limit))
         dispatch.admitted(ctx, request.path_params["operation"], arguments)
         allowance = await dispatch.limit(ctx)

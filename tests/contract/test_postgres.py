@@ -45,7 +45,7 @@ async def test_a_search_that_names_another_org_finds_nothing(store: Store) -> No
     await filled(store, 1)
 
     assert await store.read(2, lambda tx: tx.search_text(Wanted(1, BANK, [["abcdapple"]], 5))) == []
-    assert await store.read(2, lambda tx: tx.search_vector(Nearest(1, BANK, 1, np.array([1, 0], np.float32)))) == []
+    assert await store.read(2, lambda tx: tx.search_vectors(Nearest(1, BANK, 1, np.array([1, 0], np.float32)))) == [[]]
 
 
 async def test_a_row_of_another_org_cannot_be_written(store: Store) -> None:
@@ -160,14 +160,14 @@ async def test_a_large_bank_is_searched_by_signs_and_then_by_its_graph(store: St
     row = await store.read(1, lambda tx: tx.one("SELECT vec FROM vectors WHERE memory = 77"))
     nearest = Nearest(1, BANK, 2, np.frombuffer(row["vec"] if row else b"", np.float32), limit=50)
 
-    by_signs = await store.read(1, lambda tx: tx.search_vector(nearest))
+    [by_signs] = await store.read(1, lambda tx: tx.search_vectors(nearest))
     assert isinstance(store.engine, Postgres)
     await store.engine.index_model(2, 32)
     await store.engine.index_model(2, 32)
-    by_graph = await store.read(1, lambda tx: tx.search_vector(nearest))
+    [by_graph] = await store.read(1, lambda tx: tx.search_vectors(nearest))
     last = by_graph[-1][0]
     both = await store.read(1, lambda tx: tx.search_vectors(nearest, replace(nearest, among=[last, 5], limit=1)))
-    closest = await store.read(1, lambda tx: tx.search_vector(replace(nearest, limit=3, also=[77, last])))
+    [closest] = await store.read(1, lambda tx: tx.search_vectors(replace(nearest, limit=3, also=[77, last])))
 
     assert (both[0], [memory for memory, _ in both[1]]) == (by_graph, [last])
     assert [memory for memory, _ in closest] == [*(memory for memory, _ in by_graph[:3]), last]

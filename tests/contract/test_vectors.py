@@ -32,7 +32,7 @@ async def put(store: Store, memory: int, vector: npt.NDArray[np.float32], model:
 
 async def near(store: Store, vector: npt.NDArray[np.float32], **narrowed: object) -> list[tuple[int, float]]:
     nearest = replace(Nearest(ORG, BANK, 1, vector, 10), **narrowed)
-    rows = await store.read(nearest.org, lambda tx: tx.search_vector(nearest))
+    [rows] = await store.read(nearest.org, lambda tx: tx.search_vectors(nearest))
     return [(memory, round(cosine, 2)) for memory, cosine in rows]
 
 

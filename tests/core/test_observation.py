@@ -9,19 +9,19 @@ from keepsake.core.summary import Seen
 
 def used(name: str, response: str = "", is_ok: bool = True, files: tuple[str, ...] = (), **given: object) -> Envelope:
     return Envelope(
-        "claude-code", "s", "tool", 1, "/work/api", "k", tool=Tool(name, given, response, is_ok), files=files
+        "claude-code", "s", "tool", 1, "/projects/api", "k", tool=Tool(name, given, response, is_ok), files=files
     )
 
 
 def narrative(*events: Envelope) -> list[str]:
-    return [one.narrative for one in observation.observed(events, "/work/api")]
+    return [one.narrative for one in observation.observed(events, "/projects/api")]
 
 
 @pytest.mark.parametrize(
     ("event", "told"),
     [
         (
-            used("Edit", files=("/work/api/src/auth.ts",), new_lines=45, old_lines=45),
+            used("Edit", files=("/projects/api/src/auth.ts",), new_lines=45, old_lines=45),
             "Modified auth.ts at src/auth.ts — updating 45 lines",
         ),
         (

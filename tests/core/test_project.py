@@ -92,11 +92,11 @@ def test_the_next_project_of_a_name_is_told_by_its_owner_then_by_its_digest() ->
 
 
 def test_a_folder_is_told_from_its_namesake_by_the_folder_above() -> None:
-    there = Project("dir:/home/ada/work/notes", "notes", "/home/ada/work/notes")
-    repository = Project("dir:/home/ada/work/notes/.git", "notes", "/home/ada/work/notes")
+    there = Project("dir:/home/ada/writing/notes", "notes", "/home/ada/writing/notes")
+    repository = Project("dir:/home/ada/writing/notes/.git", "notes", "/home/ada/writing/notes")
 
-    assert project.candidates(there)[1] == "work-notes"
-    assert project.candidates(repository)[1] == "work-notes"
+    assert project.candidates(there)[1] == "writing-notes"
+    assert project.candidates(repository)[1] == "writing-notes"
 
 
 def test_a_folder_called_default_does_not_share_everyones_bank() -> None:

@@ -15,11 +15,10 @@ from tests.hooks.running import ran, start
 
 @pytest.fixture
 def url(database: Database) -> str:
-    if database.engine != "postgres":
-        pytest.skip("SQLite has its own tests")
     return database.place
 
 
+@pytest.mark.parametrize("database", ["postgres"], indirect=True)
 def test_a_session_goes_into_the_database_and_comes_back(tmp_path: Path, url: str) -> None:
     root = repository_at(tmp_path / "work" / "my-api")
     for _, given in recorded("claude-code", root):

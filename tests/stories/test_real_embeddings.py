@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xllamacpp
 
 from keepsake import context, dispatch, settings, worker
 from keepsake.context import App
@@ -14,28 +13,16 @@ from keepsake.ops import embedding
 from keepsake.store import embeddings, usage
 from keepsake.tools import catalog
 from keepsake.tools.hindsight_memories import Recalled
-from tests.stories.test_real_llm import MODEL, weights
+from tests.stories import smollm
+from tests.stories.smollm import MODEL
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    params = xllamacpp.CommonParams()
-    params.model.path = weights()
-    params.model_alias = {MODEL}
-    params.hostnames = ["127.0.0.1"]
-    params.port = 0
-    params.n_ctx = 1024
-    params.n_parallel = 1
-    params.cpuparams.n_threads = 2
-    params.warmup = False
-    params.verbosity = 0
-    params.embedding = True
-    params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
-    running = xllamacpp.Server(params)
-    yield f"{running.listening_address}/v1"
-    del running
+    with smollm.serving(1024, embeds=True) as address:
+        yield address
 
 
 @pytest.fixture

