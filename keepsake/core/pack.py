@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
+from typing import NamedTuple
 
 from keepsake.core.clock import DAY
 from keepsake.core.words import cost
@@ -17,9 +19,8 @@ SUMMARY = ("request", "investigated", "learned", "completed", "next_steps", "not
 SUMMARIES, SUMMARIES_SHARE = 5, 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class Signals:
-    """Why an item is in the pack, each 0 to 1."""
+class Signals(NamedTuple):
+    """Why an item is in the pack, each 0 to 1; a tuple, for a pack weighs hundreds."""
 
     recency: float
     project: float = OWN_PROJECT
@@ -37,8 +38,7 @@ class Signals:
         return 0.45 * self.semantic + 0.35 * self.words + 0.1 * self.recency + 0.1 * self.project
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """A memory that may go into the pack."""
 
     id: int
@@ -116,21 +116,22 @@ def _project(item: Item, bank: int) -> float:
 
 
 def _scored(item: Item, signals: Signals, score: float) -> Item:
-    # Not `replace`, which takes as long as all the rest.
-    told = (item.id, item.bank, item.kind, item.subtype, item.title, item.text, item.at)
-    return Item(*told, signals=signals, score=min(1.0, max(0.0, score)))
+    # Not `_replace`, which takes as long as all the rest.
+    id, bank, kind, subtype, title, text, at, *_ = item
+    return Item(id, bank, kind, subtype, title, text, at, signals, min(1.0, max(0.0, score)))
 
 
 def packed(items: Iterable[Item], summaries: Sequence[Summary], budget: int) -> Pack:
     """Knowledge first, then the newest summaries, then the rest, each by its score; what does not fit is left out."""
-    order = sorted(items, key=lambda item: (not item.is_knowledge, -item.score, -item.at, -item.id))
-    knowledge, left = _fitting((item for item in order if item.is_knowledge), budget)
+    order = sorted(items, key=lambda item: (-item.score, -item.at, -item.id))
+    first = [item.is_knowledge for item in order]
+    knowledge, left = _fitting(compress(order, first), budget)
     told, room = [], min(left, int(budget * SUMMARIES_SHARE))
     for summary in sorted(summaries, key=lambda one: (-one.at, -one.id))[:SUMMARIES]:
         if summary.tokens <= room:
             told.append(summary)
             room, left = room - summary.tokens, left - summary.tokens
-    others, left = _fitting((item for item in order if not item.is_knowledge), left)
+    others, left = _fitting((item for item, known in zip(order, first, strict=True) if not known), left)
     return Pack([*knowledge, *others], told, budget, budget - left)
 
 

@@ -21,14 +21,10 @@ from keepsake.store import banks, embeddings, memories, packs, search
 from keepsake.store.engine import Nearest, Tx
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    #: The question for each model; None for one that cannot be asked now.
-    Vectors = dict[int, npt.NDArray[np.float32] | None]
+    from keepsake.ops.embedding import Known, Vectors
 
 #: Candidates that the question itself brings, by meaning and by words.
-NEAREST, BEST = 60, 60
+NEAREST, BEST = 40, 40
 #: The share of the budget for which new memories are looked at beside them.
 ASKED_SHARE = 4
 
@@ -85,14 +81,15 @@ class Scope:
 async def context(ctx: Ctx, given: GetContext) -> ContextPack:
     """Give what a new session should know of a bank within a token budget: decisions first, then the most relevant."""
     name, _ = bank_ops.wanted(ctx, given.bank)
-    scope = await ctx.read(lambda tx: _scope(tx, ctx, name))
-    if scope is None:
-        return ContextPack(bank=name, items=[], summaries=[], token_budget=given.token_budget, tokens_used=0)
-    vectors: Vectors = {}
-    if given.query.strip():
-        for model in scope.models:
-            vectors[model.id] = await embedding.question(ctx, scope.bank.id, model, given.query)
-    made = await ctx.read(lambda tx: _made(tx, ctx, scope, given, vectors))
+    known: Known = {}
+
+    async def body(tx: Tx) -> ContextPack:
+        scope = await _scope(tx, ctx, name)
+        if scope is None:
+            return ContextPack(bank=name, items=[], summaries=[], token_budget=given.token_budget, tokens_used=0)
+        return await _made(tx, ctx, scope, given, known)
+
+    made = await embedding.reading(ctx, known, body)
     handed_out.told(ctx, [*made.items, *made.summaries])
     return made
 
@@ -108,12 +105,13 @@ async def _scope(tx: Tx, ctx: Ctx, name: str) -> Scope | None:
     return Scope(bank, seen | {bank.id: bank}, await embeddings.held(ctx.org, bank.id).of(tx))
 
 
-async def _made(tx: Tx, ctx: Ctx, scope: Scope, given: GetContext, vectors: "Vectors") -> ContextPack:
+async def _made(tx: Tx, ctx: Ctx, scope: Scope, given: GetContext, known: "Known") -> ContextPack:
     is_asked = bool(given.query.strip())
     # What a question brings takes the place of most of what is merely new.
     newest = packs.newest(given.token_budget // ASKED_SHARE if is_asked else given.token_budget)
     found = await packs.candidates(tx, ctx.org, scope.bank.id, scope.others, newest)
     if is_asked:
+        vectors = await embedding.within(tx, known, scope.bank.id, scope.models, given.query)
         items = await _relevant(tx, ctx, Asking(scope, given.query, vectors), found.items)
     else:
         items = [pack.recent(item, scope.bank.id, ctx.now) for item in found.items]

@@ -1,7 +1,7 @@
 """Which model gives meaning its numbers: of questions at once, of memories in the background, while it may change."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from keepsake.context import App, Ctx
 from keepsake.core import log, secrets
@@ -9,7 +9,7 @@ from keepsake.core.errors import Unavailable
 from keepsake.core.lazy import lazy
 from keepsake.services import embed
 from keepsake.store import banks, embeddings, jobs
-from keepsake.store.engine import Tx, VectorRow
+from keepsake.store.engine import Body, Tx, VectorRow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,10 +18,16 @@ if TYPE_CHECKING:
     from keepsake.ops import budget
     from keepsake.services import remote
     from keepsake.services.remote import Remote
+
+    #: A question as a model sees it, by model and text; None for a model that cannot be asked now.
+    Known = dict[tuple[int, str], npt.NDArray[np.float32] | None]
+    #: The same for one text.
+    Vectors = dict[int, npt.NDArray[np.float32] | None]
 else:
     budget = lazy("keepsake.ops.budget")
     remote = lazy("keepsake.services.remote")
 
+T = TypeVar("T")
 BATCH = 16
 #: The same for an endpoint, where every request has its price in time.
 REMOTE_BATCH = 32
@@ -50,6 +56,49 @@ def is_wanted(app: App, model: embeddings.Model) -> bool:
     """Whether a model is the one that the settings name; its dimension may be another by now."""
     asked = endpoint(app)
     return asked.is_known_as(model.name) if asked else model.name == embed.PACKAGED
+
+
+class Elsewhere(Exception):
+    """A question must be asked of models that are not in this process, before a transaction can go on."""
+
+    def __init__(self, bank: int, told: str, models: Sequence[embeddings.Model]) -> None:
+        super().__init__()
+        self.bank, self.told, self.models = bank, told, models
+
+
+async def reading(ctx: Ctx, known: "Known", body: Body[T]) -> T:
+    """Read on one snapshot; a model elsewhere is asked between two attempts, so that no transaction waits for it."""
+    while True:
+        try:
+            return await ctx.read(body)
+        except Elsewhere as waiting:
+            for model in waiting.models:
+                known[model.id, waiting.told] = await question(ctx, waiting.bank, model, waiting.told)
+
+
+async def within(tx: Tx, known: "Known", bank: int, models: Sequence[embeddings.Model], told: str) -> "Vectors":
+    """A question as each model sees it, in a transaction; one that is known already is not asked again."""
+    unknown = [model for model in models if (model.id, told) not in known]
+    near = [model for model in unknown if _is_near(model)]
+    if len(near) < len(unknown):
+        raise Elsewhere(bank, told, [model for model in unknown if model not in near])
+    if near:
+        made = await tx.aside(lambda: [_row(_packaged(model).embed([told])) for model in near])
+        known.update({(model.id, told): row for model, row in zip(near, made, strict=True)})
+    return {model.id: known[model.id, told] for model in models}
+
+
+def _is_near(model: embeddings.Model) -> bool:
+    """Whether a model answers here in a few milliseconds; one that must be loaded first is as far as any other."""
+    return embed.is_loaded(model.state == "static") if _is_packaged(model) else False
+
+
+def _is_packaged(model: embeddings.Model) -> bool:
+    return model.state == "static" or model.name == embed.PACKAGED
+
+
+def _packaged(model: embeddings.Model) -> embed.Embedder:
+    return embed.static() if model.state == "static" else embed.sharp()
 
 
 async def question(ctx: Ctx, bank: int, model: embeddings.Model, told: str) -> "npt.NDArray[np.float32] | None":

@@ -12,17 +12,12 @@ from keepsake.core.models import Budget
 from keepsake.ops import banks as bank_ops
 from keepsake.ops import embedding, rerank, views
 from keepsake.store import banks, embeddings, entities, memories, search, times
-from keepsake.store.engine import Nearest, Tx, together
+from keepsake.store.engine import Nearest, Tx, both, together
 from keepsake.store.memories import Filter, Memory
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from keepsake.core import when
-
-    #: The question for each model; None for one that cannot be asked now.
-    Vectors = dict[int, npt.NDArray[np.float32] | None]
+    from keepsake.ops.embedding import Known, Vectors
 else:
     when = lazy("keepsake.core.when")
 
@@ -88,7 +83,7 @@ class Question:
     most: int = 0
     kinds: tuple[str, ...] = ()
     #: What is embedded, by model and text: asked of several banks, it is embedded once.
-    vectors: "dict[tuple[int, str], npt.NDArray[np.float32] | None]" = field(default_factory=dict, compare=False)
+    vectors: "Known" = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +96,6 @@ class Hit:
     signals: dict[str, float]
     #: Its words as they are indexed, by which repetitions are told.
     words: frozenset[str] = field(default=frozenset(), repr=False)
-
-
-class Moved(Exception):
-    """The background has moved memories to another model since the question was embedded."""
-
-    def __init__(self, held: list[embeddings.Model]) -> None:
-        super().__init__()
-        self.held = held
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,18 +130,26 @@ class Words:
 
 async def search_bank(ctx: Ctx, named: str | None, question: Question) -> list[Hit]:
     """Find the memories that best answer, best first; nothing relevant gives nothing."""
-    words = await ctx.read(lambda tx: _by_word(tx, ctx, named, question))
-    if words is None or (words.among is not None and not words.among):
-        return []
     most = question.most or EFFORT[question.budget][1]
     wider = replace(question, most=rerank.candidates(ctx.app, most))
-    return (await _reranked(ctx, question, words, await _answered(ctx, wider, words, {})))[:most]
+    bank, hits = await embedding.reading(ctx, question.vectors, lambda tx: _found(tx, ctx, named, wider))
+    return (await _reranked(ctx, question, bank, hits))[:most]
 
 
-async def _reranked(ctx: Ctx, question: Question, words: Words, hits: list[Hit]) -> list[Hit]:
+async def _found(tx: Tx, ctx: Ctx, named: str | None, question: Question) -> tuple[int, list[Hit]]:
+    """The bank, and what words and meaning find in it."""
+    words = await _by_word(tx, ctx, named, question)
+    if words is None or (words.among is not None and not words.among):
+        return 0, []
+    vectors = await embedding.within(tx, question.vectors, words.bank.id, words.models, words.told)
+    asked = [model for model in words.models if vectors[model.id] is not None]
+    return words.bank.id, await _fused(tx, question, replace(words, models=asked), vectors)
+
+
+async def _reranked(ctx: Ctx, question: Question, bank: int, hits: list[Hit]) -> list[Hit]:
     """The hits as a reranker orders them; as they are where there is none, or it does not answer."""
     texts = [f"{hit.memory.title}\n{hit.memory.text}".strip() for hit in hits]
-    scores = await rerank.scores(ctx, words.bank.id, question.query, texts)
+    scores = await rerank.scores(ctx, bank, question.query, texts)
     if scores is None:
         return hits
     judged = {
@@ -164,27 +159,6 @@ async def _reranked(ctx: Ctx, question: Question, words: Words, hits: list[Hit])
     order = sorted(judged, key=lambda n: -judged[n].score)
     spoken = {n: hit.words for n, hit in judged.items()}
     return [judged[n] for n in rank.varied(order, {n: hit.score for n, hit in judged.items()}, spoken, len(order))]
-
-
-async def _answered(ctx: Ctx, question: Question, words: Words, vectors: "Vectors") -> list[Hit]:
-    """Fuse what words and meaning find; again, when the background has moved memories to another model meanwhile."""
-    missing = [model for model in words.models if model.id not in vectors]
-    vectors = vectors | {model.id: await _embedded(ctx, question, words, model) for model in missing}
-
-    asked = [model for model in words.models if vectors[model.id] is not None]
-    try:
-        return await ctx.read(lambda tx: _fused(tx, question, replace(words, models=asked), vectors))
-    except Moved as moved:
-        return await _answered(ctx, question, replace(words, models=moved.held), vectors)
-
-
-async def _embedded(
-    ctx: Ctx, question: Question, words: Words, model: embeddings.Model
-) -> "npt.NDArray[np.float32] | None":
-    key = (model.id, words.told)
-    if key not in question.vectors:
-        question.vectors[key] = await embedding.question(ctx, words.bank.id, model, words.told)
-    return question.vectors[key]
 
 
 async def _by_word(tx: Tx, ctx: Ctx, named: str | None, question: Question) -> Words | None:
@@ -265,7 +239,7 @@ class Candidates:
 
 async def _fused(tx: Tx, question: Question, words: Words, vectors: "Vectors") -> list[Hit]:
     found = await _candidates(tx, question, words, vectors)
-    signals = await _signals(tx, words, found, vectors)
+    signals = await _signals(tx, words, found)
     spoken = found.spoken(signals)
     scored = {id: sum(signals[id].values()) for id in _relevant(words, found, signals)}
     for id, part in rank.echoes(scored, spoken, words.asked.indexed).items():
@@ -317,7 +291,7 @@ def _without_tail(order: list[int], scored: dict[int, float], signals: Signals) 
     return [id for id in order if id not in weak or id in spared]
 
 
-async def _signals(tx: Tx, words: Words, found: Candidates, vectors: "Vectors") -> Signals:
+async def _signals(tx: Tx, words: Words, found: Candidates) -> Signals:
     """What each signal adds to each candidate."""
     own = rank.spread({id: score.own for id, score in found.lexical.items()})
     around = rank.spread({id: score.around for id, score in found.lexical.items()})
@@ -328,14 +302,7 @@ async def _signals(tx: Tx, words: Words, found: Candidates, vectors: "Vectors") 
     org, bank = words.bank.org, words.bank.id
     bonus = {id: weights.linked * (id in linked) + weights.time * (id in timed) for id in base}
     ids = heapq.nlargest(LOOKED, base, key=lambda id: base[id] + bonus[id])
-    outlines, naming, held = await together(
-        tx,
-        memories.outlines(org, bank, ids),
-        entities.naming(org, bank, words.named, ids),
-        embeddings.held(org, bank),
-    )
-    if any(model.id not in vectors for model in held):
-        raise Moved(held)
+    outlines, naming = await both(tx, memories.outlines(org, bank, ids), entities.naming(org, bank, words.named, ids))
     lent = _lent(base, outlines)
     return {
         id: {

@@ -55,6 +55,11 @@ def sharp() -> Embedder:
     return loaded("keepsake.services.granite")
 
 
+def is_loaded(quick: bool) -> bool:
+    """Whether one of the two models answers without being loaded first."""
+    return ("keepsake.services.static" if quick else "keepsake.services.granite") in models
+
+
 def rescale(cosine: float, model: Embedder) -> float:
     """Turn a model's raw cosine into a similarity from 0 (unrelated) to 1 (the same meaning)."""
     return min(1.0, max(0.0, (cosine - model.zero) / (model.one - model.zero)))

@@ -1,7 +1,8 @@
 """What a database must offer; everything else is SQL written once.
 
 SQL is written for both stores: parameters as `:name`, lists as `= ANY_INT(:ids)` or `= ANY_TEXT(:tags)`.
-A transaction's body awaits nothing but its own statements, because SQLite's writer thread drives it alone.
+A transaction's body awaits nothing but its own statements, because SQLite's writer thread drives it alone; work that
+keeps a processor busy goes through `Tx.aside`.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -38,6 +39,12 @@ class Ask(Generic[T]):
     async def of(self, tx: "Tx") -> T:
         """Ask it alone."""
         return self.read(await tx.all(self.sql, **self.values))
+
+
+async def both(tx: "Tx", one: Ask[T], two: Ask[U]) -> tuple[T, U]:
+    """Ask two questions at once."""
+    first, second = await tx.gather(one.asked, two.asked)
+    return one.read(first), two.read(second)
 
 
 async def together(tx: "Tx", one: Ask[T], two: Ask[U], three: Ask[V]) -> tuple[T, U, V]:
@@ -155,6 +162,10 @@ class Tx(Protocol):
 
     async def search_vectors(self, *asked: Nearest) -> list[list[tuple[int, float]]]:
         """Return memories and their cosines, nearest first, for each search."""
+        ...
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """Do a few milliseconds of work that asks nothing of the database, away from everyone else's."""
         ...
 
     async def lock_audit(self, org: int, bank: int) -> Row | None:

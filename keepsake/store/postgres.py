@@ -3,7 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -125,6 +125,9 @@ class PgTx:
 
     async def search_vectors(self, *asked: Nearest) -> list[list[tuple[int, float]]]:
         return await pgvectors.search(self.connection, self.ways, asked)
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(None, work)
 
     async def lock_audit(self, org: int, bank: int) -> Row | None:
         locked = "SELECT n, hash FROM audit_heads WHERE org = $1 AND bank = $2 FOR UPDATE"

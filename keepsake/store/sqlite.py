@@ -177,6 +177,10 @@ class SqliteTx:
             raise RuntimeError("Vectors are searched in a reading transaction.")
         return [self.matrices().search(self.connection, nearest) for nearest in asked]
 
+    async def aside(self, work: Callable[[], T]) -> T:
+        # A reader has a thread of its own already.
+        return work()
+
     async def lock_audit(self, org: int, bank: int) -> Row | None:
         return await self.one("SELECT n, hash FROM audit_heads WHERE org = :org AND bank = :bank", org=org, bank=bank)
 
