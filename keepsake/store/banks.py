@@ -153,6 +153,8 @@ _OWN = (
     "directives",
     "sessions",
     "jobs",
+    "repos",
+    "repo_files",
     "bank_seq",
     "banks",
 )
