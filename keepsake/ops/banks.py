@@ -56,9 +56,9 @@ def wanted(ctx: Ctx, named: str | None) -> tuple[str, bool]:
     return ctx.bank or ctx.app.settings.default_bank, True
 
 
-async def here(app: App, org: int) -> tuple[str, Project | None]:
-    """The bank of the folder that this process is in, and its project; everyone's bank where there is none."""
-    project = repository.here()
+async def here(app: App, org: int, folder: str = "") -> tuple[str, Project | None]:
+    """The bank of a folder, else of the one that this process is in, and its project; everyone's where there is none."""
+    project = repository.here(folder) or repository.here()
     if project is None:
         return app.settings.default_bank, None
     return await app.store.read(org, lambda tx: projects.expected(tx, org, project)), project

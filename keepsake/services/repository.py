@@ -32,10 +32,10 @@ def project_of(cwd: str) -> Project:
     return Project(f"dir:{project.plain(folder)}", project.named(os.path.basename(folder)), project.plain(folder))
 
 
-def here() -> Project | None:
-    """The project of the folder that this process is in; None in a home, at the root, or where nothing can be read."""
+def here(folder: str = "") -> Project | None:
+    """The project of a folder, else of this process's own; None in a home, at the root, or where nothing can be read."""
     try:
-        folder = os.getcwd()
+        folder = folder or os.getcwd()
     except OSError:
         return None
     real = _real(folder)

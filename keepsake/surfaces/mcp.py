@@ -13,6 +13,7 @@ from keepsake import __version__, dispatch
 from keepsake.context import Ctx
 from keepsake.core.errors import KeepsakeError
 from keepsake.core.operation import Effect
+from keepsake.surfaces.roots import Roots
 from keepsake.tools.dialect import Dialect, Tool, schema
 
 #: What the SDK hands to a handler; on HTTP it carries this request.
@@ -20,8 +21,8 @@ Incoming = Any
 CtxOf = Callable[[Incoming], Awaitable[Ctx]]
 
 
-def server(dialect: Dialect, ctx_of: CtxOf) -> Server[Any]:
-    """Build the SDK's server for a dialect; `ctx_of` finds our context of a request."""
+def server(dialect: Dialect, ctx_of: CtxOf, roots: Roots | None = None) -> Server[Any]:
+    """Build the SDK's server for a dialect; `ctx_of` finds our context of a request, `roots` the client's folder."""
     door = dispatch.Door(dialect)
 
     async def list_tools(incoming: Incoming, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -35,10 +36,16 @@ def server(dialect: Dialect, ctx_of: CtxOf) -> Server[Any]:
 
     async def call_tool(incoming: Incoming, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
+            if roots is not None:
+                await roots.learn(incoming.session)
             result = await dispatch.call_tool(await ctx_of(incoming), door, params.name, params.arguments or {})
         except KeepsakeError as error:
             return failure(error)
         return success(result)
+
+    async def moved(incoming: Incoming, params: types.NotificationParams | None) -> None:
+        if roots is not None:
+            roots.forget()
 
     def input_schema(name: str) -> Mapping[str, Any] | None:
         tool = dialect.tools.get(name)
@@ -52,6 +59,7 @@ def server(dialect: Dialect, ctx_of: CtxOf) -> Server[Any]:
         get_tool_input_schema=input_schema,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_roots_list_changed=moved,
     )
     # Spans cost a tenth of a call and go nowhere unless someone exports them.
     made.middleware.clear()

@@ -16,6 +16,7 @@ from keepsake.core.principal import Principal, local_owner
 from keepsake.ops import banks
 from keepsake.settings import Settings
 from keepsake.surfaces import mcp
+from keepsake.surfaces.roots import Roots
 from keepsake.surfaces.wire import Wire
 from keepsake.tools.dialect import Dialect
 
@@ -28,11 +29,11 @@ def claimed() -> tuple[BinaryIO, BinaryIO]:
     return source, sink
 
 
-async def bound(app: App, settings: Settings, bank: str | None, report: Report) -> Ctx:
+async def bound(app: App, settings: Settings, bank: str | None, report: Report, folder: str = "") -> Ctx:
     """A request of whoever started the process, narrowed by the key and bank that were given."""
     who = await _holder(app, settings)
     if bank == HERE:
-        return await _here(app, who, report)
+        return await _here(app, who, report, folder)
     return app.ctx(who.narrowed(banks=None if bank is None else frozenset({bank})), bank, report)
 
 
@@ -42,9 +43,9 @@ async def _holder(app: App, settings: Settings) -> Principal:
     return local_owner()
 
 
-async def _here(app: App, who: Principal, report: Report) -> Ctx:
+async def _here(app: App, who: Principal, report: Report, folder: str) -> Ctx:
     """Looked up anew for each request, as hooks do: a bank may be made, renamed or deleted meanwhile."""
-    bank, project = await banks.here(app, who.org)
+    bank, project = await banks.here(app, who.org, folder)
     return replace(app.ctx(who.narrowed(banks=frozenset({bank})), bank, report), project=project)
 
 
@@ -52,11 +53,12 @@ async def serve(settings: Settings, dialect: Dialect, bank: str | None) -> None:
     """Serve one client until it closes its end and has its answers."""
     source, sink = claimed()
     async with context.open(settings) as app, worker.beside(app):
+        roots = Roots()
 
         async def ctx_of(incoming: Any) -> Ctx:
-            return await bound(app, settings, bank, incoming.session.report_progress)
+            return await bound(app, settings, bank, incoming.session.report_progress, roots.folder)
 
-        made = mcp.server(dialect, ctx_of)
+        made = mcp.server(dialect, ctx_of, roots if bank == HERE else None)
         wire = Wire(source, sink, settings.body_limit)
         inbox, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         answers, outbox = anyio.create_memory_object_stream[SessionMessage](0)

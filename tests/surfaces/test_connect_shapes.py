@@ -37,6 +37,8 @@ def test_clients_that_start_servers_in_a_project_reach_its_bank(keepsake: Termin
     assert [name for name, bank in reached.items() if bank == "."] == [
         "claude-code",
         "codex",
+        "cursor",
+        "vscode",
         "kiro",
         "gemini",
         "opencode",

@@ -12,7 +12,7 @@ import pytest
 
 from tests.hooks.running import made, ran, start
 from tests.surfaces import serving
-from tests.surfaces.serving import Pipe, called, initialize, notification, until
+from tests.surfaces.serving import Pipe, called, initialize, notification, request, until
 
 Json = dict[str, Any]
 
@@ -192,3 +192,61 @@ def test_an_unreadable_folder_is_no_project(tmp_path: Path, data: Path) -> None:
         closed.chmod(0o700)
 
     assert banks(data) == {"default": set()}
+
+
+def answered(pipe: Pipe, message: Json, *roots: Path | str) -> Json:
+    """Ask something, and answer the server's own question on the way: which folders the client has open."""
+    reply: Json = pipe.ask(message)
+    while reply.get("method") == "roots/list":
+        uris = [root if isinstance(root, str) else root.as_uri() for root in roots]
+        reply = pipe.ask({"jsonrpc": "2.0", "id": reply["id"], "result": {"roots": [{"uri": uri} for uri in uris]}})
+    return reply
+
+
+@contextmanager
+def with_roots(data: Path, cwd: Path) -> Iterator[Pipe]:
+    first = initialize()
+    first["params"]["capabilities"] = {"roots": {"listChanged": True}}
+    with serving.piped(data, "-m", "keepsake", "stdio", "--bank", ".", cwd=cwd) as pipe:
+        pipe.ask(first)
+        pipe.send(notification("notifications/initialized"))
+        yield pipe
+
+
+def retained(text: str) -> Json:
+    return called("retain", {"content": text})
+
+
+def test_a_client_that_tells_its_folder_is_served_there_wherever_it_starts_servers(tmp_path: Path, data: Path) -> None:
+    installed = tmp_path / "installed"
+    installed.mkdir()
+    api, web = repository(tmp_path / "my api"), repository(tmp_path / "web")
+    with with_roots(data, installed) as pipe:
+        assert "method" not in pipe.ask(request("tools/list", {}))
+        assert not answered(pipe, retained("Tea is at four."), api)["result"].get("isError")
+        # It is asked once, until it says that another folder is open.
+        assert pipe.ask(retained("Cake is at five."))["result"]["structuredContent"]
+        pipe.send(notification("notifications/roots/list_changed"))
+        answered(pipe, retained("Coffee is at nine."), web)
+
+    assert set(banks(data)) == {"my-api", "web"}
+
+
+@pytest.mark.parametrize("roots", [[], ["https://example.com/api"], ["file:///no/such/folder"], ["file://%00"]])
+def test_what_tells_no_folder_leaves_the_process_where_it_is(tmp_path: Path, data: Path, roots: list[str]) -> None:
+    with with_roots(data, repository(tmp_path / "api")) as pipe:
+        answered(pipe, retained("Tea is at four."), *roots)
+
+    assert set(banks(data)) == {"api"}
+
+
+def test_a_client_that_does_not_say_which_folder_is_open_is_served_where_the_process_is(
+    tmp_path: Path, data: Path
+) -> None:
+    with with_roots(data, repository(tmp_path / "api")) as pipe:
+        asked = pipe.ask(retained("Tea is at four."))
+        assert asked["method"] == "roots/list"
+        refused = pipe.ask({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32603, "message": "no"}})
+        assert not refused["result"].get("isError")
+
+    assert set(banks(data)) == {"api"}

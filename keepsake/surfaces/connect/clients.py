@@ -59,7 +59,7 @@ class Client:
     url_key: str = "url"
     #: How a header names a variable of the environment; empty where it cannot.
     variable: str = ""
-    #: It starts its servers in the folder of the project, so that they can tell which one that is.
+    #: It starts its servers in the folder of the project, or tells them which one is open.
     is_in_project: bool = False
     #: A command is one list, not a word and its arguments.
     is_listed: bool = False
@@ -157,6 +157,7 @@ CLIENTS: dict[str, Client] = {
             ("{home}/.cursor/mcp.json",),
             ".cursor/mcp.json",
             variable=_ENV,
+            is_in_project=True,
             hooks=Hooks("{home}/.cursor/hooks.json", ".cursor/hooks.json", "flat", _CURSOR_EVENTS),
             rules=Rules(
                 project=".cursor/rules/keepsake.mdc",
@@ -175,6 +176,7 @@ CLIENTS: dict[str, Client] = {
             local={"type": "stdio"},
             remote={"type": "http"},
             variable="${{input:keepsake-key}}",
+            is_in_project=True,
             hooks=Hooks("{home}/.copilot/hooks/keepsake.json", ".github/hooks/keepsake.json", "vscode", _SOME),
             rules=Rules(project=".github/copilot-instructions.md"),
             home=_CODE,
