@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ValidationError
 
 from keepsake.context import App, Changed, Ctx
-from keepsake.core import cite, log, names, text
+from keepsake.core import cite, log, names, text, trust
 from keepsake.core.errors import Conflict
 from keepsake.ops import background, budget, prompts, retrieve
 from keepsake.ops.embedding import Alive
@@ -249,7 +249,7 @@ async def _insert(tx: Tx, ctx: Ctx, job: jobs.Job, draft: Draft, seq: int) -> in
         seq=seq,
         category="observation",
         tags=tuple(sorted(tags)),
-        trust=min(memory.trust for memory in held),
+        trust=trust.lowest(memory.trust for memory in held),
         proof=len(held),
         # In a thread of its own: it stands beside nothing.
         thread=f"i{id}",
