@@ -32,6 +32,7 @@ async def keep(ctx: Ctx, found: Sequence[Event]) -> list[Event]:
     """Put events into the inbox, and give them back as they are filed; refuses banks beyond the credential."""
     if "memory:write" not in ctx.principal.scopes:
         raise Forbidden("this credential lacks the scope memory:write. Ask its owner for a key that has it.")
+    ctx = ctx.acting(frozenset({"memory:write"}))
     # A key's holder may be a program; only an owner's client speaks for the person.
     trust = "owner" if "admin" in ctx.principal.scopes else "agent"
 
@@ -71,12 +72,15 @@ async def _placed(tx: Tx, ctx: Ctx, project: Project) -> Project:
 
 async def context_of(ctx: Ctx, event: Event) -> str:
     """What to inject after an event; it is known again when someone brings it back."""
+    ctx = ctx.acting(frozenset({"memory:read"}))
     if "memory:read" not in ctx.principal.scopes:
         return ""
 
     async def body(tx: Tx) -> tuple[Brief, dict[int, str]]:
         brief = await context.text(tx, ctx.org, event, ctx.now)
         place = await events.bank_of(tx, ctx.org, event.project) if brief.ids else None
+        if place and not ctx.principal.sees(place[1]):
+            return Brief(), {}
         rows = await memories.fetched(tx, ctx.org, place[0], brief.ids) if place else {}
         return brief, {id: row.text for id, row in rows.items()}
 

@@ -16,7 +16,7 @@ from keepsake.core.operation import SCOPES, Effect, operation
 from keepsake.core.principal import DEFAULT_SCOPES, Principal
 from keepsake.core.project import is_placed
 from keepsake.core.text import Clean, Filled
-from keepsake.store import banks, keys, projects
+from keepsake.store import banks, keys, projects, users
 from keepsake.store.engine import Tx
 
 Tier = Literal["core", "exec", "intel", "all"]
@@ -54,6 +54,7 @@ class Key(Result):
     created_at: str = Field(description="When it was made, ISO 8601.")
     expires_at: str | None = Field(description="When it stops working; null means never.")
     revoked_at: str | None = Field(description="When it was revoked.")
+    user: str | None = Field(None, description="The person whose key it is.")
     last_used_at: str | None = Field(None, description="When a request last carried it.")
 
 
@@ -91,6 +92,9 @@ class CreateKey(Given):
     expires: Clean | None = Field(
         None, max_length=64, description="When it stops working: ISO 8601, or a time from now such as 12h or 30d."
     )
+    user: Clean | None = Field(
+        None, max_length=200, description="Whose key it is: it may do no more than that person may, at any moment."
+    )
 
 
 class NewKey(Key):
@@ -122,13 +126,26 @@ async def create(ctx: Ctx, given: CreateKey) -> NewKey:
             may_destroy=given.allow_destructive,
             created_at=ctx.now,
             expires_at=_within(expires_at, await _end_of(tx, ctx)),
+            person=await _person(tx, ctx, given),
         )
         if not await keys.insert(tx, key):
             raise Conflict(f"An active key is called {given.name!r} already. Choose another name, or revoke that one.")
         return Changed(key, 0, [key.id], given.model_dump_json())
 
-    made = _shown(await ctx.change(body))
+    made = _shown(await ctx.change(body)).model_copy(update={"user": given.user})
     return NewKey(**made.model_dump(), secret=secret.text, closed_door=was_open)
+
+
+async def _person(tx: Tx, ctx: Ctx, given: CreateKey) -> int | None:
+    """Whose the key is: the person that is named, else the maker."""
+    if given.user is None:
+        return ctx.principal.person
+    user = await users.named(tx, ctx.org, given.user)
+    if user is None or user.disabled_at is not None:
+        raise NotFound(f"No person {given.user!r} who is not shut out. `keepsake user list` tells who there is.")
+    if user.id != ctx.principal.person and not ctx.principal.is_manager:
+        raise Forbidden("only who manages the whole org can make a key for someone else.")
+    return user.id
 
 
 def _check_reach(principal: Principal, given: CreateKey) -> None:
@@ -197,10 +214,16 @@ class Keys(Result):
 @operation("key.list", effect=Effect.READ, scope="admin")
 async def list_(ctx: Ctx, given: ListKeys) -> Keys:
     """List the API keys, newest first, with when each was last used; never their secrets."""
-    held = await ctx.read(lambda tx: keys.listed(tx, ctx.org))
+    held, people = await ctx.read(lambda tx: _listed(tx, ctx))
     uses = await ctx.store.engine.volatile(keys.last_uses)
     wanted = [key for key in held if _sees(ctx.principal, key) and (given.revoked or key.revoked_at is None)]
-    return Keys(keys=[_shown(key, uses.get(key.id)) for key in wanted])
+    shown = [(_shown(key, uses.get(key.id)), people.get(key.person or 0)) for key in wanted]
+    return Keys(keys=[key.model_copy(update={"user": user}) for key, user in shown])
+
+
+async def _listed(tx: Tx, ctx: Ctx) -> tuple[list[keys.Key], dict[int, str]]:
+    """The keys of the org, and the names of the people."""
+    return await keys.listed(tx, ctx.org), {user.id: user.name for user in await users.listed(tx, ctx.org)}
 
 
 def _sees(principal: Principal, key: keys.Key) -> bool:

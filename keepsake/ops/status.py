@@ -98,6 +98,6 @@ async def embedded(tx: Tx, app: App, org: int, seen: Sequence[int]) -> Embedded:
 
 
 async def _active_keys(tx: Tx, ctx: Ctx) -> int | None:
-    if "admin" not in ctx.principal.scopes:
+    if not ctx.principal.is_manager:
         return None
     return sum(key.revoked_at is None for key in await keys.listed(tx, ctx.org))

@@ -24,9 +24,13 @@ class Key:
     created_at: int
     expires_at: int | None = None
     revoked_at: int | None = None
+    #: The person whose key it is.
+    person: int | None = None
 
 
-_COLUMNS = "org, id, sha256, prefix, name, owner, scopes, tier, banks, may_destroy, created_at, expires_at, revoked_at"
+_COLUMNS = (
+    "org, id, sha256, prefix, name, owner, scopes, tier, banks, may_destroy, created_at, expires_at, revoked_at, person"
+)
 
 
 def _key(row: Row) -> Key:
@@ -45,6 +49,7 @@ def _key(row: Row) -> Key:
         created_at=row["created_at"],
         expires_at=row["expires_at"],
         revoked_at=row["revoked_at"],
+        person=row["person"],
     )
 
 
@@ -52,7 +57,7 @@ async def insert(tx: Tx, key: Key) -> bool:
     """Store a new key; False when an active one has its name."""
     made = await tx.one(
         f"INSERT INTO api_keys ({_COLUMNS}) VALUES (:org, :id, :sha256, :prefix, :name, :owner, :scopes, :tier,"
-        " :banks, :may_destroy, :created_at, :expires_at, NULL)"
+        " :banks, :may_destroy, :created_at, :expires_at, NULL, :person)"
         " ON CONFLICT (org, name) WHERE revoked_at IS NULL DO NOTHING RETURNING id",
         org=key.org,
         id=key.id,
@@ -66,6 +71,7 @@ async def insert(tx: Tx, key: Key) -> bool:
         may_destroy=int(key.may_destroy),
         created_at=key.created_at,
         expires_at=key.expires_at,
+        person=key.person,
     )
     return made is not None
 
@@ -77,8 +83,12 @@ async def by_hash(tx: Tx, sha256: str) -> Key | None:
 
 
 async def any_active(tx: Tx) -> bool:
-    """Whether a credential exists, which closes the open door of loopback."""
-    return await tx.one("SELECT 1 AS one FROM api_keys WHERE revoked_at IS NULL LIMIT 1") is not None
+    """Whether a key or a person exists, which closes the open door of loopback."""
+    found = await tx.one(
+        "SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM api_keys WHERE revoked_at IS NULL)"
+        " OR EXISTS (SELECT 1 FROM users WHERE disabled_at IS NULL)"
+    )
+    return found is not None
 
 
 async def listed(tx: Tx, org: int) -> list[Key]:

@@ -129,7 +129,7 @@ async def test_making_and_revoking_stand_in_the_audit_log(tmp_path: Path) -> Non
         ("key.create", "0", 1),
     ]
     assert secret not in str(entries)
-    assert checked == {"ok": True, "chains": 1, "entries": 2, "broken": []}
+    assert checked == {"ok": True, "chains": 1, "entries": 2, "broken": [], "compared": 0}
 
 
 # --- narrow only -----------------------------------------------------------------------------------------------------

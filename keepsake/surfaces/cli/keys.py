@@ -29,6 +29,7 @@ def create(  # noqa: PLR0913  # typer reads a command's options from its paramet
     scope: Scopes = None,
     allow_destructive: Annotated[bool, typer.Option("--allow-destructive", help="Let it delete.")] = False,
     expires: Expires = None,
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="Whose key it is; see `keepsake user`.")] = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
@@ -43,6 +44,7 @@ def create(  # noqa: PLR0913  # typer reads a command's options from its paramet
         scopes=scope or None,
         allow_destructive=allow_destructive,
         expires=expires,
+        user=user,
     )
     if as_json:
         show.document(made)
@@ -51,6 +53,8 @@ def create(  # noqa: PLR0913  # typer reads a command's options from its paramet
     show.line()
     show.line(f"  {made.secret}")
     show.line()
+    if made.user:
+        show.line(f"  user     {made.user}: it may never do more than they may")
     show.line(f"  banks    {', '.join(made.banks) if made.banks is not None else 'every bank'}")
     show.line(f"  scopes   {', '.join(made.scopes)}")
     show.line(f"  tier     {made.tier}")

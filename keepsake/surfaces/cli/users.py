@@ -1,0 +1,121 @@
+"""`keepsake user`: people, their roles, and who is shut out."""
+
+import getpass
+import sys
+from typing import Annotated
+
+import typer
+
+from keepsake.core import roles
+from keepsake.core.errors import BadInput
+from keepsake.ops import signing_in, users
+from keepsake.surfaces.cli import show
+from keepsake.surfaces.cli.options import DatabaseUrl, DataDir, Json, effective
+from keepsake.surfaces.cli.reach import ask
+
+app = typer.Typer(help="Add people, give them roles, and shut them out.")
+Name = Annotated[str, typer.Argument(metavar="NAME", help="What the person is called.")]
+Bank = Annotated[str | None, typer.Option(metavar="BANK", help="Where the role holds; everywhere when left out.")]
+ROLES = f"Roles: {'; '.join(f'{name}: {roles.MEANING[name]}' for name in roles.NAMES)}."
+
+
+@app.command(epilog=ROLES)
+def add(
+    name: Name,
+    role: Annotated[str | None, typer.Option(metavar="ROLE", help="A role to begin with.")] = None,
+    bank: Bank = None,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Add a person."""
+    made = ask(effective(data_dir, database_url), users.add, name=name, role=role, bank=bank)
+    if as_json:
+        show.document(made)
+        return
+    show.line(f"{made.name} is {_told(made)}.")
+    show.line(f"A key of theirs: keepsake key create --name {made.name}-laptop --user {made.name}")
+
+
+@app.command("list")
+def list_(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """List the people and their roles."""
+    people = ask(effective(data_dir, database_url), users.list_)
+    if as_json:
+        show.document(people)
+        return
+    if not people.users:
+        show.line("There are no people. `keepsake user add NAME --role ROLE` adds one.")
+        return
+    show.rows(
+        ("NAME", "ROLES", "SINCE", "STATE"),
+        [
+            (one.name, _told(one), one.created_at[:10], "shut out" if one.disabled_at else "active")
+            for one in people.users
+        ],
+    )
+
+
+@app.command(epilog=ROLES)
+def role(
+    name: Name,
+    role: Annotated[str, typer.Argument(metavar="ROLE", help="owner, editor, reader, approver or auditor.")],
+    bank: Bank = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Take it away instead.")] = False,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Give a person a role, or take it away."""
+    changed = ask(effective(data_dir, database_url), users.role, name=name, role=role, bank=bank, remove=remove)
+    if as_json:
+        show.document(changed)
+        return
+    show.line(f"{changed.name} is {_told(changed)} from the next request on.")
+
+
+@app.command()
+def disable(
+    name: Name,
+    enable: Annotated[bool, typer.Option("--enable", help="Let them in again instead.")] = False,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Shut a person out: every key of theirs stops with the next request."""
+    changed = ask(effective(data_dir, database_url), users.disable, name=name, enable=enable)
+    if as_json:
+        show.document(changed)
+        return
+    show.line(f"{changed.name} is {'shut out' if changed.disabled_at else 'let in again'}.")
+
+
+@app.command()
+def password(
+    name: Name,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Set the password that a person signs in with: asked for at the terminal, or read from standard input."""
+    settings, typed = effective(data_dir, database_url), _typed()
+    changed = ask(settings, signing_in.set_password, name=name, password=typed)
+    if as_json:
+        show.document(changed)
+        return
+    show.line(f"{changed.name} can sign in with it now. Whoever was signed in as {changed.name} must do so again.")
+
+
+def _typed() -> str:
+    """A password, never from an argument, which other programs of this machine could read."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\r\n")
+    first = getpass.getpass("New password: ")
+    if getpass.getpass("The same again: ") != first:
+        raise BadInput("The two are not the same. Nothing was changed.")
+    return first
+
+
+def _told(person: users.Person) -> str:
+    """The roles in words."""
+    return ", ".join(f"{one.role} at {one.bank}" if one.bank else one.role for one in person.roles) or "without a role"
