@@ -62,6 +62,16 @@ async def listed(tx: Tx, org: int) -> dict[int, Repo]:
     return {row["bank"]: _repo(row) for row in rows}
 
 
+async def full_names(tx: Tx, org: int, banks: Sequence[int]) -> dict[int, str]:
+    """What GitHub calls the repositories of these banks, where it knows them."""
+    rows = await tx.all(
+        "SELECT bank, full_name FROM repos WHERE org = :org AND bank = ANY_INT(:banks) AND full_name <> ''",
+        org=org,
+        banks=list(banks),
+    )
+    return {row["bank"]: row["full_name"] for row in rows}
+
+
 async def named(tx: Tx, org: int, full_name: str) -> list[Repo]:
     """The repositories of an org that GitHub knows by this name, whatever its letters' case."""
     rows = await tx.all(
