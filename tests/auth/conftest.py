@@ -79,16 +79,21 @@ async def opened(folder: Path, **environment: str) -> AsyncIterator[App]:
 @asynccontextmanager
 async def served(folder: Path, **environment: str) -> AsyncIterator[Served]:
     """A server on a free port of loopback."""
-    async with opened(folder, **environment) as app:
-        site = Site(app)
-        config = uvicorn.Config(site.asgi(), port=0, http="h11", ws="none", log_config=None, lifespan="on")
-        server = Server(config, site)
-        running = asyncio.create_task(server.serve())
-        await server.ready.wait()
-        port = server.servers[0].sockets[0].getsockname()[1]
-        try:
-            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=30) as http:
-                yield Served(app, http)
-        finally:
-            server.should_exit = True
-            await running
+    async with opened(folder, **environment) as app, running(Site(app)) as server:
+        yield server
+
+
+@asynccontextmanager
+async def running(site: Site) -> AsyncIterator[Served]:
+    """Everything of a site over HTTP."""
+    config = uvicorn.Config(site.asgi(), port=0, http="h11", ws="none", log_config=None, lifespan="on")
+    server = Server(config, site)
+    running = asyncio.create_task(server.serve())
+    await server.ready.wait()
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=30) as http:
+            yield Served(site.app, http)
+    finally:
+        server.should_exit = True
+        await running

@@ -1,0 +1,1 @@
+"""OAuth over HTTP: discovery, registration, sign-in and consent pages, tokens."""

@@ -1,0 +1,117 @@
+"""OAuth as part of the server: its paths, there only where people are, and what it adds to refusals."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from keepsake.auth import oauth as rules
+from keepsake.context import App
+from keepsake.core.errors import KeepsakeError, NotFound
+from keepsake.ops import clients, signing_in
+from keepsake.ops.clients import Fetch
+from keepsake.surfaces.oauth import metadata, pages, places, signin, tokens
+from keepsake.surfaces.oauth.authorize import Authorize
+from keepsake.surfaces.oauth.places import Map
+from keepsake.surfaces.oauth.tokens import Programs
+from keepsake.surfaces.replies import rest_refusal
+
+Answer = Callable[[Request], Awaitable[Response]]
+_NOTHING = "Nothing is served at this path. OAuth is offered once there are people: `keepsake user add`."
+
+
+@dataclass(frozen=True, slots=True)
+class OAuth:
+    """The paths."""
+
+    app: App
+    map: Map
+    #: How metadata documents of clients are read.
+    fetch: Fetch = clients.fetched
+
+    def routes(self) -> list[BaseRoute]:
+        """Every path."""
+        programs = Programs(self.app)
+        found: list[BaseRoute] = []
+        for kind in (places.PROTECTED, places.SERVER):
+            for form in (kind, kind + "/{path:path}"):
+                found.append(Route(form, self._when_offered(self._metadata, rest_refusal), methods=["GET"]))
+        for path, ask in (
+            (places.REGISTER, programs.register),
+            (places.TOKEN, programs.token),
+            (places.REVOKE, programs.revoke),
+            (places.INTROSPECT, programs.introspect),
+        ):
+            found.append(Route(path, self._when_offered(ask, tokens.refusal), methods=["POST"]))
+        authorize = Authorize(self.app, self.map, self.fetch)
+        found.append(Route(places.AUTHORIZE, self._page(authorize.__call__), methods=["GET", "POST"]))
+        found.append(Route(places.SIGN_IN, self._page(self._sign_in), methods=["GET", "POST"]))
+        found.append(Route(places.SIGN_OUT, self._page(self._sign_out), methods=["POST"]))
+        found.append(Route(places.STATIC + "/{version}/{name}", self._page(self._static), methods=["GET"]))
+        return found
+
+    def _page(self, answer: Answer) -> Answer:
+        return self._when_offered(answer, pages.refused)
+
+    def _when_offered(self, answer: Answer, refusal: Callable[[KeepsakeError], Response]) -> Answer:
+        """The same while there is someone who could sign in; a refusal looks as its endpoint's do."""
+
+        async def answered(request: Request) -> Response:
+            if not await signing_in.people_exist(self.app):
+                return rest_refusal(NotFound(_NOTHING))
+            try:
+                return await answer(request)
+            except KeepsakeError as error:
+                return refusal(error)
+
+        return answered
+
+    async def _metadata(self, request: Request) -> Response:
+        return metadata.answer(self.app.settings, self.map, request)
+
+    async def _sign_in(self, request: Request) -> Response:
+        return await (signin.enter if request.method == "POST" else signin.show)(self.app, request)
+
+    async def _sign_out(self, request: Request) -> Response:
+        return await signin.leave(self.app, request)
+
+    async def _static(self, request: Request) -> Response:
+        return pages.static(request)
+
+
+@dataclass(frozen=True, slots=True)
+class Challenging:
+    """Tells those who are refused for want of a credential or a scope where to get one."""
+
+    inner: ASGIApp
+    app: App
+    map: Map
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.inner(scope, receive, send)
+            return
+
+        async def told(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] in (401, 403):
+                message = await self._told(Request(scope), message)
+            await send(message)
+
+        await self.inner(scope, receive, told)
+
+    async def _told(self, request: Request, message: Message) -> Message:
+        is_ours = any(name == b"www-authenticate" and text.startswith(b"Bearer") for name, text in message["headers"])
+        if not is_ours or not await signing_in.people_exist(self.app):
+            return message
+        more = f', resource_metadata="{metadata.challenge(self.app.settings, self.map, request)}"'
+        if message["status"] == 401:
+            error = ', error="invalid_token"' if "authorization" in request.headers else ""
+            more = f'{error}{more}, scope="{" ".join(sorted(rules.OFFERED))}"'
+        added = [
+            (name, text + more.encode() if name == b"www-authenticate" and text.startswith(b"Bearer") else text)
+            for name, text in message["headers"]
+        ]
+        return {**message, "headers": added}
