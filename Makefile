@@ -40,7 +40,7 @@ bench-quality: $(VENV)/.installed-test
 
 soak: $(VENV)/.installed-test
 	KEEPSAKE_SOAK=1 $(BIN)/python -m pytest -v tests/stories/test_crash.py tests/stories/test_many_processes.py \
-		tests/stories/test_workers.py $(ARGS)
+		tests/stories/test_workers.py tests/stories/test_gate.py tests/auth/test_oauth_rotation.py $(ARGS)
 
 clients: $(VENV)/.installed-test
 	$(BIN)/python scripts/clients.py $(ARGS)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench import context, hooks, sharpen, speed, start
+from bench import context, hooks, projects, sharpen, speed, start, sync
 
 #: What the peers showed on a machine of the same size (CPU of the server's whole process tree).
 PEERS = (
@@ -78,6 +78,21 @@ def contexts(name: str, url: str, count: int = 50_000) -> None:
     row(f"{name}: get_context with a query, {count:,}, ms CPU", f"{measured['query ms CPU']:.1f}", "< 20")
 
 
+def syncs(name: str, url: str) -> None:
+    """Learning from a repository, on one store."""
+    measured = sync.measured(url)
+    what = f"{name}: sync of {measured['commits']:,.0f} commits"
+    row(f"{what}, {measured['memories']:,.0f} memories, s CPU", f"{measured['first s CPU']:.1f}", "< 20")
+    row(f"{what}, resident MB", f"{measured['RSS MB']:.0f}", "< 500")
+    row(f"{name}: sync again with nothing new, s CPU", f"{measured['again s CPU']:.2f}", "< 1")
+
+
+def searches(name: str, url: str, count: int = 20_000) -> None:
+    """What a project's repository shows, searched on one store."""
+    measured = projects.measured(count, url)
+    row(f"{name}: search_memory, {count:,} chunks, ms CPU", f"{measured['search ms CPU']:.1f}", "< 20")
+
+
 def main() -> None:
     """Measure everything; `--quick` leaves out the largest banks."""
     sizes = (1_000, 10_000) if "--quick" in sys.argv else (1_000, 10_000, 100_000)
@@ -92,9 +107,13 @@ def main() -> None:
         row(f"hook: {name}, ms CPU", f"{figure:.1f}", bar)
     store("SQLite", "", sizes)
     contexts("SQLite", "")
+    searches("SQLite", "")
+    syncs("SQLite", "")
     with postgres() as url:
         store("PostgreSQL", url, sizes)
         contexts("PostgreSQL", url)
+        searches("PostgreSQL", url)
+        syncs("PostgreSQL", url)
     written = speed.writers()
     row("SQLite: 8 writers, acknowledged durable writes/s", f"{written['writes/s']:.0f}", "> 300")
     row("SQLite: 8 writers, lost", f"{written['lost']:.0f}", "0")

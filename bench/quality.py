@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bench import facts
+from bench import facts, history
 from bench.__main__ import postgres
 from keepsake import context, dispatch, settings, worker
 from keepsake.context import App
@@ -197,6 +197,7 @@ def main() -> None:
     if "--sqlite" not in sys.argv:
         with postgres() as url:
             asyncio.run(measured(sharp, url))
+    history.main()
 
 
 if __name__ == "__main__":

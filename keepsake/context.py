@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from keepsake.core import clock
 from keepsake.core.errors import Conflict, Misconfigured
@@ -36,6 +36,8 @@ T = TypeVar("T")
 #: Characters that the quick model takes in a fraction of a millisecond.
 INLINE = 4_000
 Report = Callable[[float, float, str], Awaitable[None]]
+#: Where a request comes in; the background's come from nowhere.
+Surface = Literal["mcp", "web", "cli", ""]
 
 
 @dataclass(slots=True)
@@ -109,6 +111,15 @@ class Changed(Generic[T]):
     content: str = ""
 
 
+@dataclass(slots=True)
+class Consent:
+    """Leave to make one change, used up in the very transaction that makes it."""
+
+    proposal: int
+    use: Callable[[Tx], Coroutine[Any, Any, None]]
+    is_used: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class App:
     """What lives as long as the process."""
@@ -123,9 +134,11 @@ class App:
     work: asyncio.Event = field(default_factory=asyncio.Event)
     later: Later = field(default_factory=Later)
 
-    def ctx(self, principal: Principal, bank: str | None = None, report: Report = _unreported) -> "Ctx":
+    def ctx(
+        self, principal: Principal, bank: str | None = None, report: Report = _unreported, surface: Surface = "mcp"
+    ) -> "Ctx":
         """The context of one request; `bank` is the one its path, header or flag names."""
-        return Ctx(self, principal, bank, secrets.token_hex(8), report)
+        return Ctx(self, principal, bank, secrets.token_hex(8), report, surface=surface)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +157,10 @@ class Ctx:
     redacted: tuple[str, ...] = ()
     #: The project that the bank was chosen for; its first write makes that bank, or claims it.
     project: "Project | None" = None
+    #: Where the request came in; the usage log tells it.
+    surface: Surface = "mcp"
+    #: By what its change was allowed, where that was proposed before.
+    consent: Consent | None = None
 
     @property
     def store(self) -> Store:
@@ -160,6 +177,11 @@ class Ctx:
         """The present moment."""
         return self.app.now()
 
+    def acting(self, scopes: frozenset[str]) -> "Ctx":
+        """The same request, reaching only the banks where its principal has these scopes."""
+        principal = self.principal.acting(scopes)
+        return self if principal is self.principal else replace(self, principal=principal)
+
     def running(self, operation: str) -> "Ctx":
         """The same request, inside an operation."""
         return replace(self, operation=operation)
@@ -175,16 +197,25 @@ class Ctx:
     async def change(self, body: Callable[[Tx], Coroutine[Any, Any, Changed[T]]]) -> T:
         """Write, with the audit entry in the same transaction."""
 
+        consent = self.consent if self.consent is not None and not self.consent.is_used else None
+
         async def audited(tx: Tx) -> T:
+            if consent is not None:
+                await consent.use(tx)
             changed = await body(tx)
             digest = self.store.digest(changed.content) if changed.content else ""
             entry = audit.Entry(
                 self.org, changed.bank, self.now, self.principal.name, self.operation, changed.targets, digest
             )
             await audit.append(tx, entry)
+            if consent is not None:
+                applied = replace(entry, operation="proposal.apply", targets=[consent.proposal], digest="")
+                await audit.append(tx, applied)
             return changed.value
 
         value = await self.store.write(self.org, self._at_home(audited))
+        if consent is not None:
+            consent.is_used = True
         self.app.work.set()
         return value
 

@@ -6,9 +6,16 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from keepsake.core import bank_name
 from keepsake.core.errors import Misconfigured
+from keepsake.core.lazy import lazy
+
+if TYPE_CHECKING:
+    from keepsake.core import issuers
+else:
+    issuers = lazy("keepsake.core.issuers")
 
 
 def data_home() -> Path:
@@ -59,6 +66,12 @@ def _endpoint(text: str) -> str:
     return text.rstrip("/")
 
 
+def _origin(text: str) -> str:
+    if not re.fullmatch(r"https?://[a-z0-9.-]+(:\d{1,5})?/?", text):
+        raise ValueError("must be an address such as https://memory.example, without a path, in small letters")
+    return text.rstrip("/")
+
+
 def _one_of(*values: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in values:
@@ -66,6 +79,15 @@ def _one_of(*values: str) -> Callable[[str], str]:
         return text
 
     return read
+
+
+def _issuers(text: str) -> "tuple[issuers.Issuer, ...]":
+    if text.lstrip().startswith(("[", "{")):
+        return issuers.parsed(text)
+    try:
+        return issuers.parsed(folder(text).read_text("utf-8"))
+    except (OSError, UnicodeError):
+        raise ValueError("names a file that cannot be read") from None
 
 
 Read = Callable[[str], object]
@@ -134,6 +156,19 @@ SETTINGS: tuple[Setting, ...] = (
         "Names under which the server may be addressed besides loopback and the address it is bound to.",
         _words,
     ),
+    Setting(
+        "public_url",
+        "",
+        "Address under which people and clients reach the server, such as https://memory.example; needed behind a proxy"
+        " that ends TLS.",
+        _origin,
+    ),
+    Setting(
+        "client_documents",
+        True,
+        "Whether OAuth clients may be known by a metadata document, which is then read over https from their host.",
+        _flag,
+    ),
     Setting("allowed_origins", (), "Web origins whose pages may call the server, such as https://app.example.", _words),
     Setting("worker", True, "Whether this process also does background work.", _flag),
     Setting("shutdown_seconds", 10, "How long open requests may take to end at shutdown.", _number(0, 600)),
@@ -196,6 +231,44 @@ SETTINGS: tuple[Setting, ...] = (
         _number(0, 10**12),
         ("WEEKLY_TOKEN_LIMIT",),
     ),
+    Setting(
+        "github_token",
+        "",
+        "The token that GitHub is asked with; without one only public repositories that were given by their address"
+        " are read there, slowly.",
+        secret=True,
+    ),
+    Setting(
+        "github_url",
+        "https://api.github.com",
+        "Address of GitHub's REST API; GitHub Enterprise has it at https://HOST/api/v3.",
+        _endpoint,
+    ),
+    Setting(
+        "webhook_secret",
+        "",
+        "What GitHub signs its webhooks with; without it `/webhooks/github` does not exist.",
+        secret=True,
+    ),
+    Setting(
+        "jwt_issuers",
+        (),
+        "Whose bearer tokens are taken at `/api/mcp` besides keys: a JSON list, or the path of a file that holds it.",
+        _issuers,
+        secret=True,
+    ),
+    Setting(
+        "sync_hosts",
+        ("github.com",),
+        "Hosts whose repositories whoever may sync may read over https; the owner of this machine may name any host.",
+        _words,
+    ),
+    Setting(
+        "sync_repo_limit", 2_000, "Megabytes that the copy of a repository elsewhere may take.", _number(1, 1_000_000)
+    ),
+    Setting(
+        "sync_file_limit", 512, "Kilobytes of the largest document of a repository that is read.", _number(1, 16_384)
+    ),
     Setting("url", "", "A running server that commands use instead of opening the store."),
     Setting("api_key", "", "The key that commands and stdio use.", secret=True),
 )
@@ -218,6 +291,8 @@ class Settings:
     session_ttl: int
     body_limit: int
     allowed_hosts: tuple[str, ...]
+    public_url: str
+    client_documents: bool
     allowed_origins: tuple[str, ...]
     worker: bool
     shutdown_seconds: int
@@ -238,6 +313,13 @@ class Settings:
     rerank_model: str
     rerank_timeout: int
     weekly_token_limit: int
+    github_token: str = field(repr=False)
+    github_url: str
+    webhook_secret: str = field(repr=False)
+    jwt_issuers: "tuple[issuers.Issuer, ...]" = field(repr=False)
+    sync_hosts: tuple[str, ...]
+    sync_repo_limit: int
+    sync_file_limit: int
     url: str
     api_key: str
     #: Where each value came from: `default`, `flag`, or the variable's name.

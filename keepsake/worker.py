@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,12 +15,16 @@ from keepsake.hooks import spool
 from keepsake.ops import embedding, jobs
 
 if TYPE_CHECKING:
-    from keepsake.ops import consolidate, enrich, modelling, observe
+    from keepsake.ops import chapters, consolidate, enrich, modelling, observe, sync, synthesis, watching
 else:
+    chapters = lazy("keepsake.ops.chapters")
     consolidate = lazy("keepsake.ops.consolidate")
     enrich = lazy("keepsake.ops.enrich")
     modelling = lazy("keepsake.ops.modelling")
     observe = lazy("keepsake.ops.observe")
+    sync = lazy("keepsake.ops.sync")
+    synthesis = lazy("keepsake.ops.synthesis")
+    watching = lazy("keepsake.ops.watching")
 
 Handler = Callable[[App, jobs.Job, embedding.Alive], Awaitable[None]]
 
@@ -30,7 +34,7 @@ async def _enrich(app: App, job: jobs.Job, alive: embedding.Alive) -> None:
 
 
 async def _model(app: App, job: jobs.Job, alive: embedding.Alive) -> None:
-    await modelling.make(app, job, alive)
+    await modelling.make(app, job, alive, chapters.way)
 
 
 async def _consolidate(app: App, job: jobs.Job, alive: embedding.Alive) -> None:
@@ -41,6 +45,14 @@ async def _observe(app: App, job: jobs.Job, alive: embedding.Alive) -> None:
     await observe.observe(app, job, alive)
 
 
+async def _sync(app: App, job: jobs.Job, alive: embedding.Alive) -> None:
+    await sync.sync(app, job, alive)
+
+
+async def _synthesise(app: App, job: jobs.Job, alive: embedding.Alive) -> None:
+    await synthesis.synthesise(app, job, alive)
+
+
 # Behind functions of our own, because a server that only starts must not load what a job needs.
 HANDLERS: dict[str, Handler] = {
     "embed": embedding.sharpen,
@@ -48,9 +60,11 @@ HANDLERS: dict[str, Handler] = {
     "model": _model,
     "consolidate": _consolidate,
     "observe": _observe,
+    "sync": _sync,
+    "synthesise": _synthesise,
 }
 #: How long a job of a kind may run; a large bank is sharpened for hours.
-CEILINGS: dict[str, int] = {"embed": 24 * HOUR}
+CEILINGS: dict[str, int] = {"embed": 24 * HOUR, "sync": 12 * HOUR, "synthesise": 2 * HOUR}
 CEILING = HOUR
 #: Jobs at a time: one that works for hours, or waits for a model far away, must not hold up the rest.
 LANES = 2
@@ -66,6 +80,8 @@ GRACE_S = 10.0
 #: How long a job rests that someone else's work stands in the way of.
 REST = 30 * SECOND
 FIRST_SWEEP_S, SWEEP_S = 5.0, 600.0
+#: How long after its start a process begins to watch; whoever waits for its first answer comes before that.
+FIRST_WATCH_S = 2.0
 
 
 async def run(app: App) -> None:
@@ -73,6 +89,7 @@ async def run(app: App) -> None:
     lanes = asyncio.Semaphore(LANES)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(_sweeping(app))
+        tasks.create_task(_watching(app))
         while True:
             await lanes.acquire()
             app.work.clear()
@@ -103,14 +120,25 @@ async def _sweeping(app: App) -> None:
                 log.info("taken in from the spool", events=taken)
             if left := await embedding.look_again(app):
                 log.info("to be embedded anew", banks=left)
+            await watching.roll_up(app)
         except Exception as error:
             log.error("nothing could be cleared away", error=type(error).__name__, trace=log.trace(error))
         await asyncio.sleep(SWEEP_S)
 
 
-async def step(app: App) -> bool:
-    """Do one job; False when there was none."""
-    job = await jobs.claim(app, list(HANDLERS))
+async def _watching(app: App) -> None:
+    await asyncio.sleep(FIRST_WATCH_S)
+    while True:
+        try:
+            await watching.run(app)
+        except Exception as error:
+            log.error("nothing could be watched", error=type(error).__name__, trace=log.trace(error))
+        await asyncio.sleep(UNANSWERED_S)
+
+
+async def step(app: App, kinds: Sequence[str] = ()) -> bool:
+    """Do one job, of these kinds where some are named; False when there was none."""
+    job = await jobs.claim(app, list(kinds or HANDLERS))
     if job is None:
         return False
     await _do(app, job)

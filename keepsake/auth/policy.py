@@ -1,5 +1,6 @@
 """Whether a principal may run an operation; asked by every listing and every call."""
 
+from keepsake.core import proposal
 from keepsake.core.errors import Forbidden
 from keepsake.core.operation import AnyOperation, Effect
 from keepsake.core.principal import Principal
@@ -16,16 +17,57 @@ _INTEL = frozenset(
 #: The operations that the tools of a key's tier name; sets, not a ladder. `all` is not narrowed.
 TIERS = {"core": _CORE, "exec": _CORE | _EXEC, "intel": _CORE | _INTEL}
 
+#: What carries other operations is asked about those, so it belongs to every tier.
+GATE = frozenset("proposal.create proposal.apply proposal.get".split())
+
 
 def in_tier(principal: Principal, operation: AnyOperation) -> bool:
     """Whether the key's tier knows the operation, at whatever endpoint."""
-    return principal.tier not in TIERS or operation.id in TIERS[principal.tier]
+    return principal.tier not in TIERS or operation.id in TIERS[principal.tier] | GATE
 
 
 def check_scopes(principal: Principal, operation: AnyOperation) -> None:
     """Refuse when a scope is missing, and name it."""
     if missing := sorted(operation.scopes - principal.scopes):
-        raise Forbidden(f"this credential lacks the scope {', '.join(missing)}. Ask its owner for a key that has it.")
+        reason = f"this credential lacks the scope {', '.join(missing)}.{_instead(principal, operation)}"
+        raise Forbidden(reason, operation.scopes)
+
+
+def _instead(principal: Principal, operation: AnyOperation) -> str:
+    """What to do where a right is missing."""
+    ask = " Ask its owner for a key that has it"
+    if may_propose(principal, operation):
+        return f"{ask}, or call `propose` with operation {operation.id}: another person can then approve it."
+    if proposal.is_proposable(operation):
+        return f"{ask}: such a key can do this, or `propose` it for another person to approve."
+    return f"{ask}."
+
+
+def may_propose(principal: Principal, operation: AnyOperation) -> bool:
+    """Whether a principal may ask for this change, for others to decide where it destroys."""
+    is_known = proposal.is_proposable(operation) and in_tier(principal, operation)
+    return is_known and proposal.scopes(operation) <= principal.scopes
+
+
+def check_proposing(principal: Principal, operation: AnyOperation) -> None:
+    """Refuse a proposal by a credential that lacks what asking for the change needs."""
+    needed = proposal.scopes(operation)
+    if missing := sorted(needed - principal.scopes):
+        told = f"to `propose` {operation.id} this credential lacks the scope {', '.join(missing)}."
+        raise Forbidden(f"{told} Ask its owner for a key that has it.", needed)
+
+
+def is_open(operation: AnyOperation) -> bool:
+    """Whether it may run where changes are made by proposals alone."""
+    return operation.effect in (Effect.READ, Effect.GATE)
+
+
+def check_gate(operation: AnyOperation) -> None:
+    """Refuse a change where changes are made by proposals alone."""
+    if not is_open(operation):
+        raise Forbidden(
+            f"{operation.id} changes what is stored, and here a call only reads. Call `propose` with it, then `apply`."
+        )
 
 
 def check_bank(principal: Principal, bank: str) -> None:
@@ -37,7 +79,10 @@ def check_bank(principal: Principal, bank: str) -> None:
 def check_destructive(principal: Principal, operation: AnyOperation) -> None:
     """Refuse a deletion by a credential that was not made for it."""
     if operation.effect is Effect.DESTRUCTIVE and not principal.may_destroy:
-        raise Forbidden("this credential may not delete. Use a key made with --allow-destructive.")
+        raise Forbidden(
+            "this credential may not delete. Use a key made with --allow-destructive, or call `propose` with operation"
+            f" {operation.id}: another person can then approve it."
+        )
 
 
 def may(principal: Principal, operation: AnyOperation) -> bool:

@@ -2,12 +2,17 @@
 
 import hashlib
 import hmac
+from collections.abc import Collection
+from dataclasses import replace
 
-from keepsake.core import clock
+from keepsake.auth import oauth as rules
+from keepsake.auth.external import Issuers
+from keepsake.auth.keys import PREFIX
+from keepsake.core import clock, roles
 from keepsake.core.errors import Unauthenticated
-from keepsake.core.principal import EVERY_SCOPE, LOCAL_ORG, Principal, local_owner
+from keepsake.core.principal import EVERY_SCOPE, LOCAL_ORG, Principal, Rights, local_owner
 from keepsake.settings import Settings
-from keepsake.store import keys
+from keepsake.store import keys, oauth, users
 from keepsake.store.engine import Tx
 from keepsake.store.store import Store
 
@@ -15,10 +20,27 @@ from keepsake.store.store import Store
 TENANT = 0
 
 
-async def principal(store: Store, settings: Settings, token: str | None, *, open_door: bool) -> Principal:
-    """Find out who asks; `open_door` says that no credential is needed while none exists."""
+async def principal(
+    store: Store,
+    settings: Settings,
+    token: str | None,
+    *,
+    open_door: bool,
+    issuers: Issuers | None = None,
+    resources: Collection[str] = (),
+) -> Principal:
+    """Find out who asks; `open_door`: no credential is needed while none exists, `issuers`: who else may vouch.
+
+    `resources`: as what we are addressed, which an OAuth token must have been made for.
+    """
+    if token is not None and (tenant := _tenant(settings, token)):
+        return tenant
+    if token is not None and issuers is not None and not token.startswith(PREFIX) and issuers.may_know(token):
+        return await issuers.principal(token)
+    if token is not None and rules.is_access(token):
+        return await _client_of(store, token, resources)
     if token is not None:
-        return _tenant(settings, token) or await _key_holder(store, token)
+        return await _key_holder(store, token)
     if open_door and not await credentials_exist(store, settings):
         return local_owner()
     raise Unauthenticated(
@@ -28,7 +50,7 @@ async def principal(store: Store, settings: Settings, token: str | None, *, open
 
 async def credentials_exist(store: Store, settings: Settings) -> bool:
     """Whether the open door of loopback is closed."""
-    return bool(settings.tenant_api_key) or await store.engine.look(keys.any_active)
+    return bool(settings.tenant_api_key or settings.jwt_issuers) or await store.engine.look(keys.any_active)
 
 
 def _tenant(settings: Settings, token: str) -> Principal | None:
@@ -47,7 +69,7 @@ async def _key_holder(store: Store, token: str) -> Principal:
     expired = key is not None and key.expires_at is not None and key.expires_at <= clock.now()
     if key is None or key.revoked_at is not None or expired:
         raise Unauthenticated("The credential is not valid. Make a new key with `keepsake key create`.")
-    return Principal(
+    who = Principal(
         org=key.org,
         name=f"key:{key.name}",
         scopes=key.scopes,
@@ -56,3 +78,42 @@ async def _key_holder(store: Store, token: str) -> Principal:
         may_destroy=key.may_destroy,
         key=key.id,
     )
+    return who if key.person is None else await of_person(store, who, key.person)
+
+
+async def _client_of(store: Store, token: str, resources: Collection[str]) -> Principal:
+    """A client that acts for a person: what its token, their consent and their own rights all allow."""
+    sha256, now = rules.hashed(token), clock.now()
+    held = await store.engine.look(lambda tx: oauth.held(tx, sha256, now))
+    if held is None or rules.trimmed(held.grant.resource) not in {rules.trimmed(one) for one in resources}:
+        raise Unauthenticated("The token is not valid here. Ask for a new one, for this address.")
+    grant = held.grant
+    banks, reach = grant.banks, None
+    if banks is not None:
+        reach = await store.read(grant.org, lambda tx: oauth.bank_names(tx, grant.org, banks))
+    who = Principal(
+        org=grant.org,
+        name="client",
+        scopes=grant.scopes & held.token.scopes,
+        banks=reach,
+        # Whoever ticks that a client may delete has said so knowingly: it is never ticked for them.
+        may_destroy="memory:delete" in grant.scopes,
+        key=grant.id,
+        client=grant.client,
+    )
+    return await of_person(store, who, grant.person)
+
+
+async def of_person(store: Store, who: Principal, person: int) -> Principal:
+    """A credential of a person, which may do no more than that person may at this moment."""
+
+    async def find(tx: Tx) -> tuple[users.User | None, dict[str | None, list[str]]]:
+        return await users.of_id(tx, who.org, person), await users.roles(tx, who.org, person)
+
+    user, held = await store.read(who.org, find)
+    if user is None or user.disabled_at is not None:
+        raise Unauthenticated("The credential is not valid: the person it belongs to is shut out.")
+    at = {bank: roles.scopes(names) for bank, names in held.items() if bank is not None}
+    rights = Rights(roles.scopes(held.get(None, ())), at)
+    narrowed = who.narrowed(scopes=rights.anywhere)
+    return replace(narrowed, name=f"user:{user.name}", person=person, rights=rights)

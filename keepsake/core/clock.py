@@ -29,3 +29,9 @@ def parse(text: str) -> int:
 def iso(moment: int) -> str:
     """Write a time as ISO 8601 in UTC."""
     return (_EPOCH + timedelta(microseconds=moment)).isoformat().replace("+00:00", "Z")
+
+
+def iso_ms(moment: int) -> str:
+    """Write a time as ISO 8601 in UTC, to the millisecond, as JavaScript does."""
+    told = iso(moment // 1000 * 1000).removesuffix("Z")
+    return f"{told}.000Z" if "." not in told else f"{told[:-3]}Z"

@@ -61,8 +61,10 @@ class Forbidden(KeepsakeError):
     status = 403
     rpc = -32003
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, scopes: frozenset[str] = frozenset()) -> None:
         super().__init__(f"403: {reason}")
+        #: Everything that the call needs, where scopes are what is missing.
+        self.scopes = scopes
 
 
 class NoSession(KeepsakeError):

@@ -96,6 +96,15 @@ def redacted(text: str) -> Redacted:
     return made
 
 
+def in_lines(text: str) -> str:
+    """A text without its secrets, cut out of the whole, with every line where it was."""
+    pieces, at = [], 0
+    for cut in redacted(text).cuts:
+        pieces += [text[at : cut.start], cut.mark, "\n" * text.count("\n", cut.start, cut.end)]
+        at = cut.end
+    return "".join((*pieces, text[at:]))
+
+
 def _marked(text: str, cuts: Iterable[Cut]) -> str:
     pieces, at = [], 0
     for cut in cuts:
@@ -189,6 +198,8 @@ PATTERNS: tuple[Pattern, ...] = (
         f"-----BEGIN RSA PRIVATE KEY-----\n{_ANY}{_ANY}\n{_ANY}\n-----END RSA PRIVATE KEY-----",
     ),
     _prefixed("keepsake-key", "A key of Keepsake itself.", "ks_live_", "[0-9A-Za-z]{16,}", _HEX * 4),
+    _prefixed("keepsake-proposal", "The token of a proposal.", "ks_prop_", "[0-9A-Za-z]{16,}", _HEX * 4),
+    _prefixed("keepsake-token", "A code or token of Keepsake itself.", "ks_oauth_", "[0-9A-Za-z]{16,}", _HEX * 4),
     Pattern(
         "aws-access-key",
         "An access key id of AWS.",

@@ -1,6 +1,7 @@
 """The audit log: look at it, and check that nothing in it was changed."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pydantic import Field
 
@@ -10,12 +11,16 @@ from keepsake.core import clock
 from keepsake.core.errors import NotFound
 from keepsake.core.models import BankName, Given, Result
 from keepsake.core.operation import Effect, operation
+from keepsake.ops import audit_heads
+from keepsake.ops.audit_heads import SignedHeads
 from keepsake.store import audit, banks
 from keepsake.store.engine import Tx
 
 
 class Verify(Given):
-    """Nothing to say."""
+    """What to check it against."""
+
+    export: SignedHeads | None = Field(None, description="Heads that were exported: no chain may be shorter or other.")
 
 
 class BrokenChain(Result):
@@ -33,14 +38,21 @@ class Verified(Result):
     chains: int = Field(description="How many chains were checked.")
     entries: int = Field(description="How many entries they have.")
     broken: list[BrokenChain] = Field(description="The chains that do not hold.")
+    compared: int = Field(0, description="How many heads of an export they were compared with.")
 
 
 @operation("audit.verify", effect=Effect.READ, scope="admin")
 async def verify(ctx: Ctx, given: Verify) -> Verified:
-    """Check every chain of the audit log from its first entry to its last."""
+    """Check every chain of the audit log from its first entry to its last, and against heads that were exported."""
+    if given.export is not None:
+        await audit_heads.check(ctx, given.export)
 
     async def body(tx: Tx) -> tuple[list[audit.Chain], dict[int, str]]:
-        return await audit.verify(tx, ctx.org), await _names(tx, ctx)
+        found = {chain.bank: chain for chain in await audit.verify(tx, ctx.org)}
+        for other in await audit_heads.broken(tx, ctx, given.export) if given.export else []:
+            known = found.get(other.bank, other)
+            found[other.bank] = known if known.broken_at is not None else replace(known, broken_at=other.broken_at)
+        return list(found.values()), await _names(tx, ctx)
 
     every, names = await ctx.read(body)
     chains = [chain for chain in every if _sees(ctx, chain.bank, names)]
@@ -50,7 +62,23 @@ async def verify(ctx: Ctx, given: Verify) -> Verified:
         if chain.broken_at is not None
     ]
     entries = sum(chain.entries for chain in chains)
-    return Verified(ok=not broken, chains=len(chains), entries=entries, broken=broken)
+    compared = len(given.export.heads) if given.export else 0
+    return Verified(ok=not broken, chains=len(chains), entries=entries, broken=broken, compared=compared)
+
+
+class ExportHeads(Given):
+    """Nothing to say."""
+
+
+@operation("audit.export", effect=Effect.READ, scope="admin")
+async def export(ctx: Ctx, given: ExportHeads) -> SignedHeads:
+    """Give the heads of all audit chains, signed: kept elsewhere, they prove what the log said until now."""
+
+    async def body(tx: Tx) -> list[audit.Head]:
+        names = await _names(tx, ctx)
+        return [head for head in await audit.heads(tx, ctx.org) if _sees(ctx, head.bank, names)]
+
+    return await audit_heads.signed(ctx, await ctx.read(body))
 
 
 async def _names(tx: Tx, ctx: Ctx) -> dict[int, str]:

@@ -13,7 +13,7 @@ LOCAL = local_owner().name
 def ctx(app: App, org: int, bank: str, operation: str) -> Ctx:
     """The context in which the background does an operation."""
     reach = frozenset({bank})
-    return app.ctx(Principal(org=org, name=NAME, scopes=EVERY_SCOPE, banks=reach), bank).running(operation)
+    return app.ctx(Principal(org=org, name=NAME, scopes=EVERY_SCOPE, banks=reach), bank, surface="").running(operation)
 
 
 async def bank(app: App, org: int, id: int) -> banks.Bank | None:

@@ -1,5 +1,7 @@
 """Banks: create, list, look at, change, delete."""
 
+import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -14,17 +16,26 @@ from keepsake.core.operation import Effect, operation
 from keepsake.core.project import Project
 from keepsake.core.text import Clean
 from keepsake.ops import forgetting
-from keepsake.store import banks, embeddings, memories, sources
+from keepsake.store import banks, embeddings, memories, repos, sources
 from keepsake.store.engine import Tx
 
 if TYPE_CHECKING:
-    from keepsake.services import repository
+    from keepsake.services import mirror, repository
     from keepsake.store import projects
 else:
+    mirror = lazy("keepsake.services.mirror")
     repository = lazy("keepsake.services.repository")
     projects = lazy("keepsake.store.projects")
 
 Title = Clean
+
+
+class Repository(Result):
+    """The repository that a bank learns from."""
+
+    full_name: str | None = Field(None, description="`owner/name` where it is on GitHub.")
+    synthesis: str = Field(description="How the project's profile stands: pending, running, completed or failed.")
+    last_synced_at: str | None = Field(None, description="When it was last read to its end, ISO 8601.")
 
 
 class Bank(Result):
@@ -35,9 +46,10 @@ class Bank(Result):
     mission: str = Field(description="Who the agent is and what it is trying to accomplish.")
     disposition: dict[str, int] = Field(description="Skepticism, literalism and empathy, 1 to 5.")
     created_at: str | None = Field(None, description="When it was made; absent for a bank that has no writes yet.")
+    repository: Repository | None = Field(None, description="The repository it learns from, where it has one.")
 
 
-def shown(bank: banks.Bank) -> Bank:
+def shown(bank: banks.Bank, repo: repos.Repo | None = None) -> Bank:
     """A bank as everyone sees it."""
     return Bank(
         name=bank.name,
@@ -45,7 +57,13 @@ def shown(bank: banks.Bank) -> Bank:
         mission=bank.mission,
         disposition=bank.disposition,
         created_at=clock.iso(bank.created_at),
+        repository=_learnt_from(repo) if repo else None,
     )
+
+
+def _learnt_from(repo: repos.Repo) -> Repository:
+    synced_at = clock.iso(repo.last_synced_at) if repo.last_synced_at is not None else None
+    return Repository(full_name=repo.full_name or None, synthesis=repo.synthesis, last_synced_at=synced_at)
 
 
 def wanted(ctx: Ctx, named: str | None) -> tuple[str, bool]:
@@ -57,7 +75,7 @@ def wanted(ctx: Ctx, named: str | None) -> tuple[str, bool]:
 
 
 async def here(app: App, org: int, folder: str = "") -> tuple[str, Project | None]:
-    """The bank of a folder, else of the one that this process is in, and its project; everyone's where there is none."""
+    """The bank of a folder, else of this process's own, and its project; everyone's bank where there is none."""
     project = repository.here(folder) or repository.here()
     if project is None:
         return app.settings.default_bank, None
@@ -77,6 +95,28 @@ async def found(tx: Tx, ctx: Ctx, named: str | None) -> banks.Bank | None:
     if bank is None and not implied:
         raise NotFound(f"No bank {name!r}. Use list_banks to see the banks, or create_bank to make it.")
     return bank
+
+
+async def several(tx: Tx, ctx: Ctx, names: Sequence[str]) -> dict[str, banks.Bank]:
+    """The banks of these names, each once, by the name it was asked by; an unknown one stops it all.
+
+    The one that the request implies is left out while it has no writes.
+    """
+    found: dict[int, tuple[str, banks.Bank]] = {}
+    unknown: list[str] = []
+    for named in dict.fromkeys(names):
+        name, implied = wanted(ctx, named)
+        if not (hidden := is_hidden(ctx, name)):
+            policy.check_bank(ctx.principal, name)
+        bank = None if hidden else await banks.named(tx, ctx.org, name)
+        if bank is not None:
+            found.setdefault(bank.id, (named, bank))
+        elif not implied:
+            unknown.append(named)
+    if unknown:
+        told = ", ".join(map(repr, unknown[:5]))
+        raise NotFound(f"No project or bank {told}. Use list_projects or list_banks to see the names.")
+    return dict(found.values())
 
 
 async def ensured(tx: Tx, ctx: Ctx, named: str | None) -> banks.Bank:
@@ -116,8 +156,13 @@ class Banks(Result):
 @operation("bank.list", effect=Effect.READ, scope="memory:read")
 async def list_(ctx: Ctx, given: ListBanks) -> Banks:
     """List the memory banks that you may see."""
-    rows = await ctx.read(lambda tx: banks.listed(tx, ctx.org))
-    return Banks(banks=[shown(bank) for bank in rows if ctx.principal.sees(bank.name)])
+
+    async def body(tx: Tx) -> Banks:
+        rows, learnt = await banks.listed(tx, ctx.org), await repos.listed(tx, ctx.org)
+        seen = [bank for bank in rows if ctx.principal.sees(bank.name)]
+        return Banks(banks=[shown(bank, learnt.get(bank.id)) for bank in seen])
+
+    return await ctx.read(body)
 
 
 class CreateBank(Given):
@@ -146,11 +191,15 @@ async def create(ctx: Ctx, given: CreateBank) -> Bank:
 @operation("bank.get", effect=Effect.READ, scope="memory:read")
 async def get(ctx: Ctx, given: InBank) -> Bank:
     """Tell a bank's name, mission and disposition."""
-    bank = await ctx.read(lambda tx: found(tx, ctx, given.bank))
-    if bank is None:
-        name, _ = wanted(ctx, given.bank)
-        return Bank(name=name, title=name, mission="", disposition=dict(banks.DISPOSITION))
-    return shown(bank)
+
+    async def body(tx: Tx) -> Bank:
+        bank = await found(tx, ctx, given.bank)
+        if bank is None:
+            name, _ = wanted(ctx, given.bank)
+            return Bank(name=name, title=name, mission="", disposition=dict(banks.DISPOSITION))
+        return shown(bank, await repos.get(tx, ctx.org, bank.id))
+
+    return await ctx.read(body)
 
 
 class UpdateBank(InBank):
@@ -217,11 +266,13 @@ async def stats(ctx: Ctx, given: InBank) -> Stats:
 async def delete(ctx: Ctx, given: InBank) -> Receipt:
     """Permanently delete a bank and all its data; leaves a receipt."""
     await ctx.app.embedding.static_model(ctx.store)
+    gone: list[int] = []
 
     async def body(tx: Tx) -> Changed[Receipt]:
         bank = await found(tx, ctx, given.bank)
         if bank is None:
             raise NotFound("The bank has no data yet, so there is nothing to delete.")
+        gone[:] = [bank.id]
         await banks.step(tx, ctx.org, bank.id)
         documents = await sources.count(tx, ctx.org, bank.id, "document")
         ids = await memories.of_types(tx, ctx.org, bank.id, ())
@@ -229,4 +280,7 @@ async def delete(ctx: Ctx, given: InBank) -> Receipt:
         await banks.delete(tx, ctx.org, bank.id)
         return Changed(receipt, bank.id, [bank.id])
 
-    return await ctx.change(body)
+    receipt = await ctx.change(body)
+    for bank in gone:
+        await asyncio.to_thread(mirror.drop, ctx.app.settings.data_dir, ctx.org, bank)
+    return receipt

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TypeVar
 
-from keepsake.context import App
+from keepsake.context import App, Ctx
 from keepsake.core.clock import SECOND
 from keepsake.core.errors import BadInput, Unavailable
 from keepsake.services import llm
@@ -39,6 +39,10 @@ class Payer:
     operation: str
     #: Name of the principal, or BACKGROUND.
     holder: str
+    #: Where the request came in; empty for the background.
+    source: str = ""
+    #: The row of the usage log under which all calls of one request are added up; 0 gives each its own.
+    row: int = 0
 
     def hold(self, ask: Ask) -> tuple[Hold, int]:
         """What to set aside for a call now, and the limit that it must keep."""
@@ -55,6 +59,11 @@ class Payer:
         return hold, settings.llm_daily_tokens if is_ours else settings.weekly_token_limit
 
 
+def payer(ctx: Ctx, bank: int) -> Payer:
+    """Whoever asks, for the operation that runs."""
+    return Payer(ctx.app, ctx.org, bank, ctx.operation, ctx.principal.name, ctx.surface)
+
+
 def day(now: int) -> str:
     """The period of a day, UTC."""
     return f"d{datetime.fromtimestamp(now / SECOND, UTC).date()}"
@@ -62,8 +71,17 @@ def day(now: int) -> str:
 
 def week(now: int) -> str:
     """The period of a week, which begins on Monday at 00:00 UTC."""
+    return f"w{_monday(now)}"
+
+
+def resets_at(now: int) -> str:
+    """When the budget of a week begins anew, ISO 8601."""
+    return f"{_monday(now) + timedelta(days=7)}T00:00:00Z"
+
+
+def _monday(now: int) -> date:
     today = datetime.fromtimestamp(now / SECOND, UTC).date()
-    return f"w{today - timedelta(days=today.weekday())}"
+    return today - timedelta(days=today.weekday())
 
 
 def model(app: App) -> Llm | None:
@@ -75,8 +93,7 @@ async def chat(payer: Payer, asked: Llm, ask: Ask) -> Reply:
     """Ask a model within the budget of who asks; Spent before anything is sent, where it does not suffice."""
     hold, limit = payer.hold(ask)
     if not await payer.app.store.write(payer.org, lambda tx: usage.reserve(tx, hold, limit, payer.app.now())):
-        period, reset = ("day", "tomorrow") if payer.holder == BACKGROUND else ("week", "on Monday")
-        raise Spent(f"The budget of {limit} tokens for this {period} is spent; it begins anew {reset}, 00:00 UTC.")
+        raise _spent(payer, limit)
     # Whoever gives up waiting has still made the model work: all that was set aside counts then.
     cost = (hold.tokens - ask.max_tokens, ask.max_tokens)
     try:
@@ -90,6 +107,13 @@ async def chat(payer: Payer, asked: Llm, ask: Ask) -> Reply:
         await payer.app.store.write(payer.org, lambda tx: _settled(tx, payer, hold, asked.model, cost))
 
 
+def _spent(payer: Payer, limit: int) -> Spent:
+    if payer.holder == BACKGROUND:
+        return Spent(f"The budget of {limit} tokens for this day is spent; it begins anew tomorrow, 00:00 UTC.")
+    reset = resets_at(payer.app.now())
+    return Spent(f"The budget of {limit} tokens for this week is spent; it begins anew on Monday, {reset}.")
+
+
 async def _settled(tx: Tx, payer: Payer, hold: Hold, model: str, cost: tuple[int, int]) -> None:
     tokens_in, tokens_out = cost
     await usage.settle(tx, hold, tokens_in + tokens_out)
@@ -101,13 +125,14 @@ def call(payer: Payer, model: str, cost: tuple[int, int]) -> usage.Usage:
     return usage.Usage(
         org=payer.org,
         bank=payer.bank,
-        id=payer.app.store.new_id(),
+        id=payer.row or payer.app.store.new_id(),
         at=payer.app.now(),
         principal=payer.holder or "background",
         operation=payer.operation,
         model=model,
         tokens_in=cost[0],
         tokens_out=cost[1],
+        source=payer.source,
     )
 
 

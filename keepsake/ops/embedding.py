@@ -8,7 +8,7 @@ from keepsake.core import log, secrets
 from keepsake.core.errors import Unavailable
 from keepsake.core.lazy import lazy
 from keepsake.services import embed
-from keepsake.store import banks, embeddings, jobs
+from keepsake.store import banks, bulk, embeddings, jobs
 from keepsake.store.engine import Body, Tx, VectorRow
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ async def question(ctx: Ctx, bank: int, model: embeddings.Model, told: str) -> "
         made = await asked.attempted("embedding", lambda: asked.embed_as(model.dim, model.zero, model.one, texts))
     if made is None:
         return None
-    payer = budget.Payer(ctx.app, ctx.org, bank, ctx.operation, ctx.principal.name)
+    payer = budget.payer(ctx, bank)
     ctx.app.later.do(budget.noted(payer, asked.model, made.tokens))
     return _row(made.rows) if made.rows.shape[1] == model.dim else None
 
@@ -138,12 +138,12 @@ async def sharpen(app: App, job: jobs.Job, alive: Alive) -> None:
         await app.store.engine.index_model(model.id, model.dim)
     total = await app.store.read(job.org, lambda tx: embeddings.others(tx, job.org, job.bank, model.id))
     batch = REMOTE_BATCH if endpoint(app) else BATCH
-    made = 0
+    made, known = 0, dict[str, int]()
     while await alive():
         due = await app.store.read(job.org, lambda tx: embeddings.due(tx, job.org, job.bank, model.id, batch))
         if not due:
             break
-        await _replace(app, job, model, due)
+        await _replace(app, job, model, due, known)
         made += len(due)
         if made < total:
             await _progress(app, job, made / total)
@@ -181,19 +181,45 @@ async def _described(app: App) -> embeddings.Model:
     return embeddings.Model(0, asked.known_as(dim), dim, 0.0, 1.0, "retired")
 
 
-async def _replace(app: App, job: jobs.Job, model: embeddings.Model, due: list[embeddings.Due]) -> None:
-    """Write the new vectors where the text is still the one they were made from."""
-    rows, tokens = await _made(app, [one.text for one in due])
+async def _replace(
+    app: App, job: jobs.Job, model: embeddings.Model, due: list[embeddings.Due], known: dict[str, int]
+) -> None:
+    """Write the new vectors where the text is still the one they were made from; the same text is embedded once."""
+    twins = {one.memory: known[one.text_hash] for one in due if one.text_hash in known}
+    new = {one.text_hash: one for one in due if one.text_hash not in known}
+    if new:
+        await _embedded(app, job, model, due, new)
+        known |= {hash: one.memory for hash, one in new.items()}
+    if twins and (lost := await app.store.write(job.org, lambda tx: _copied(tx, job, model, twins))):
+        # Whoever had the vector is gone, or says something else now: it is made again.
+        for hash in [hash for hash, memory in known.items() if memory in lost]:
+            del known[hash]
+
+
+async def _copied(tx: Tx, job: jobs.Job, model: embeddings.Model, twins: dict[int, int]) -> set[int]:
+    """Give memories the vectors of others that say the same; tells which of those have none any more."""
+    there = await embeddings.having(tx, job.org, job.bank, model.id, sorted(set(twins.values())))
+    seq = await banks.step(tx, job.org, job.bank)
+    await bulk.copy_vectors(tx, job.org, job.bank, {new: old for new, old in twins.items() if old in there}, seq)
+    left = await embeddings.having(tx, job.org, job.bank, model.id, sorted(twins))
+    return {old for new, old in twins.items() if new not in left}
+
+
+async def _embedded(
+    app: App, job: jobs.Job, model: embeddings.Model, due: list[embeddings.Due], new: dict[str, embeddings.Due]
+) -> None:
+    rows, tokens = await _made(app, [one.text for one in new.values()])
     if rows.shape[1] != model.dim:
         raise Unavailable(f"The vectors of {model.name} have another length by now. It is brought in anew.")
+    place = {hash: n for n, hash in enumerate(new)}
 
     async def body(tx: Tx) -> None:
         now = await embeddings.unchanged(tx, job.org, job.bank, [one.memory for one in due])
-        kept = [(n, one) for n, one in enumerate(due) if now.get(one.memory) == one.text_hash]
+        kept = [one for one in due if now.get(one.memory) == one.text_hash and one.text_hash in place]
         if kept:
             seq = await banks.step(tx, job.org, job.bank)
-        for n, one in kept:
-            row = VectorRow(job.org, job.bank, one.memory, model.id, rows[n], one.text_hash, seq)
+        for one in kept:
+            row = VectorRow(job.org, job.bank, one.memory, model.id, rows[place[one.text_hash]], one.text_hash, seq)
             await tx.put_vector(row)
 
     await app.store.write(job.org, body)

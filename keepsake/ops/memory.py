@@ -8,7 +8,7 @@ from pydantic import Field
 from keepsake.context import Changed, Ctx
 from keepsake.core import clock, echo, ids, models, text
 from keepsake.core.errors import NotFound
-from keepsake.core.models import Budget, FactType, InBank, Moment, Receipt, Result, Tags
+from keepsake.core.models import BankName, Budget, FactType, InBank, Moment, Receipt, Result, Tags
 from keepsake.core.operation import Effect, operation
 from keepsake.core.text import Clean, CleanJson, Filled
 from keepsake.ops import banks as bank_ops
@@ -22,6 +22,8 @@ from keepsake.store.memories import Filter, Memory
 LONGEST = 1_000_000
 FORGOTTEN = "This text was deleted on request before; it does not come back by itself."
 MemoryId = Clean
+#: Banks that one question is asked of.
+MOST_BANKS = 20
 
 
 class Retain(InBank):
@@ -155,7 +157,7 @@ async def _documented(tx: Tx, ctx: Ctx, bank: banks.Bank, given: Retain, memory:
 
 
 class Recall(InBank):
-    """A question to the memories of a bank."""
+    """A question to the memories of a bank, or of several."""
 
     query: Filled = Field(max_length=20_000, description="Natural language search query.")
     max_tokens: int = Field(4096, ge=1, le=1_000_000, description="Maximum tokens of the whole result.")
@@ -164,6 +166,13 @@ class Recall(InBank):
     tags: Tags = Field(default_factory=list, description="Only memories with these tags.")
     tags_match: Literal["any", "all"] = Field("any", description="Whether one of the tags is enough.")
     as_of: Moment | None = Field(None, description="Answer as the bank knew it at this time, ISO 8601.")
+    banks: list[BankName] = Field(
+        default_factory=list,
+        max_length=MOST_BANKS,
+        description="Banks to ask together, and `bank` too where it is given.",
+    )
+    limit: int | None = Field(None, ge=1, le=50, description="How many at most; left to the budget when left out.")
+    min_similarity: float = Field(0.0, ge=0, le=1, description="Only memories that are at least so similar.")
 
 
 class Hit(Result):
@@ -172,6 +181,11 @@ class Hit(Result):
     memory: models.Memory = Field(description="The memory.")
     score: float = Field(description="How well it answers, 0 to 1.")
     signals: dict[str, float] = Field(description="Each signal's part of the score.")
+    similarity: float = Field(
+        0.0,
+        description="How near it is in meaning and words, from 0 (unrelated) to 1 (the same), whatever the model; at"
+        " least 0.5 where it holds an identifier of the question as it is written.",
+    )
 
 
 class Recalled(Result):
@@ -179,6 +193,10 @@ class Recalled(Result):
 
     hits: list[Hit] = Field(description="Best first; empty when nothing relevant is known.")
     max_tokens: int = Field(description="The budget that the answer keeps to.")
+    repositories: dict[str, str] = Field(
+        default_factory=dict,
+        description="`owner/name` of the banks' repositories, by bank; told where `banks` was given.",
+    )
 
 
 @operation("memory.recall", effect=Effect.READ, scope="memory:read")
@@ -191,11 +209,27 @@ async def recall(ctx: Ctx, given: Recall) -> Recalled:
         types=tuple(given.types),
         tags=tuple(given.tags),
         every_tag=given.tags_match == "all",
+        most=_most(given),
     )
-    hits = await retrieve.search_bank(ctx, given.bank, question)
-    found = [Hit.model_construct(memory=hit.memory, score=hit.score, signals=hit.signals) for hit in hits]
+    told: dict[str, str] = {}
+    if given.banks:
+        named = [given.bank, *given.banks] if given.bank else given.banks
+        hits, told = await retrieve.search_banks(ctx, named, question)
+    else:
+        hits = await retrieve.search_bank(ctx, given.bank, question)
+    most = given.limit or retrieve.EFFORT[given.budget][1]
+    hits = [hit for hit in hits if hit.similarity >= given.min_similarity][:most]
+    found = [
+        Hit.model_construct(memory=hit.memory, score=hit.score, signals=hit.signals, similarity=hit.similarity)
+        for hit in hits
+    ]
     handed_out.told(ctx, [hit.memory for hit in hits])
-    return Recalled.model_construct(hits=found, max_tokens=given.max_tokens)
+    return Recalled.model_construct(hits=found, max_tokens=given.max_tokens, repositories=told)
+
+
+def _most(given: Recall) -> int:
+    """How many to look for; where some will not be similar enough, others are there in their place."""
+    return (given.limit or 0) * (2 if given.min_similarity else 1)
 
 
 class ListMemories(InBank):

@@ -1,7 +1,7 @@
 """The job that makes a mental model's text: by the language model where there is one, else by rules."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ValidationError
@@ -73,6 +73,23 @@ class Document(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class Ground:
+    """What a text is made from, and how rules tell it."""
+
+    hits: Sequence[retrieve.Hit]
+    told: Sequence[Sentence]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a text is made."""
+
+    gather: Callable[[Ctx, banks.Bank, Model], Awaitable[Ground]]
+    #: Figures: a language model has no say in them.
+    is_counted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Making:
     """A model that is to be made, and how the bank stands."""
 
@@ -80,6 +97,7 @@ class Making:
     model: Model
     version: Version | None
     change: Change
+    way: Way
 
     @property
     def has_thought(self) -> bool:
@@ -87,26 +105,41 @@ class Making:
         return self.version is not None and self.version.maker != cite.RULES and self.version.basis != ""
 
 
-async def make(app: App, job: jobs.Job, alive: Alive) -> None:
+async def searched(ctx: Ctx, bank: banks.Bank, model: Model) -> Ground:
+    """What the bank answers to the model's query."""
+    question = retrieve.Question(model.source_query, ctx.now, "high")
+    found = await retrieve.search_bank(ctx, bank.name, question)
+    # Insights are made from memories themselves: resting on them would hide what a sentence comes from.
+    hits = [hit for hit in found if hit.memory.kind != "insight"]
+    return Ground(hits, by_rules(model.source_query, hits))
+
+
+SEARCHED = Way(searched)
+
+
+async def make(app: App, job: jobs.Job, alive: Alive, way: Callable[[Model], Way] = lambda _: SEARCHED) -> None:
     """Make a model's text anew, unless nothing has changed since it was made."""
     bank = await background.bank(app, job.org, job.bank)
     if bank is None:
         return
     ctx = background.ctx(app, job.org, bank.name, "model.refresh")
-    making = await ctx.read(lambda tx: _making(tx, bank, str(job.input["model"])))
-    asked = budget.model(app)
+    making = await ctx.read(lambda tx: wanted(tx, bank, str(job.input["model"]), way))
+    if making is not None:
+        await renew(ctx, job, alive, making)
+
+
+async def renew(ctx: Ctx, job: jobs.Job, alive: Alive, making: Making) -> None:
+    """Make the next version of a text where there is something new to tell."""
+    asked = None if making.way.is_counted else budget.model(ctx.app)
     maker = asked.model if asked else cite.RULES
-    if making is None or _is_current(making, maker):
+    if _is_current(making, maker):
         return
-    question = retrieve.Question(making.model.source_query, ctx.now, "high")
-    found = await retrieve.search_bank(ctx, bank.name, question)
-    # Insights are made from memories themselves: resting on them would hide what a sentence comes from.
-    hits = [hit for hit in found if hit.memory.kind != "insight"]
-    basis = _basis(making, maker, hits)
+    ground = await making.way.gather(ctx, making.bank, making.model)
+    basis = _basis(making, maker, ground)
     if making.version is not None and making.version.basis == basis:
-        await _keep(app, making)
+        await _keep(ctx.app, making)
         return
-    sentences, made_by = await _written(app, making, asked, hits)
+    sentences, made_by = await _written(ctx.app, making, asked, ground)
     if await alive():
         await _stored(
             ctx,
@@ -125,12 +158,13 @@ async def make(app: App, job: jobs.Job, alive: Alive) -> None:
         )
 
 
-async def _making(tx: Tx, bank: banks.Bank, id: str) -> Making | None:
+async def wanted(tx: Tx, bank: banks.Bank, id: str, way: Callable[[Model], Way]) -> Making | None:
+    """A model that is to be made; None when it has been deleted."""
     model = await mental_models.get(tx, bank.org, bank.id, id)
     if model is None:
         return None
     version = await mental_models.current(tx, model)
-    return Making(bank, model, version, await mental_models.last_change(tx, bank.org, bank.id))
+    return Making(bank, model, version, await mental_models.last_change(tx, bank.org, bank.id), way(model))
 
 
 def _is_current(making: Making, maker: str) -> bool:
@@ -138,9 +172,11 @@ def _is_current(making: Making, maker: str) -> bool:
     return version is not None and version.seq > 0 and version.maker == maker and not making.change.since(version)
 
 
-def _basis(making: Making, maker: str, hits: Sequence[retrieve.Hit]) -> str:
+def _basis(making: Making, maker: str, ground: Ground) -> str:
     """A digest of all that the text is made from: equal means there is nothing to do."""
-    told = [(hit.memory.id, text.digest(hit.memory.text)) for hit in hits]
+    told: list[tuple[str, str]] = [(hit.memory.id, text.digest(hit.memory.text)) for hit in ground.hits]
+    if making.way is not SEARCHED:
+        told += [(one.text, one.section) for one in ground.told]
     model = making.model
     return text.digest(json.dumps([model.source_query, model.max_tokens, maker, making.bank.mission, told]))
 
@@ -155,20 +191,18 @@ async def _keep(app: App, making: Making) -> None:
     await app.store.write(version.org, body)
 
 
-async def _written(
-    app: App, making: Making, asked: Llm | None, hits: Sequence[retrieve.Hit]
-) -> tuple[list[Sentence], str]:
+async def _written(app: App, making: Making, asked: Llm | None, ground: Ground) -> tuple[Sequence[Sentence], str]:
     """The sentences and who made them; a model's text is not replaced by rules because the model is away."""
-    if asked is None or not hits:
-        return by_rules(making.model.source_query, hits), cite.RULES
+    if asked is None or not ground.hits:
+        return ground.told, cite.RULES
     payer = budget.Payer(app, making.bank.org, making.bank.id, "model.refresh", budget.BACKGROUND)
     try:
-        return await _thought(payer, asked, making, hits), asked.model
+        return await _thought(payer, asked, making, ground.hits), asked.model
     except (LlmFailed, budget.Spent, budget.Unusable) as error:
         if making.has_thought:
             raise
         log.warning("model made by rules", model=making.model.id, code=error.code)
-        return by_rules(making.model.source_query, hits), cite.RULES
+        return ground.told, cite.RULES
 
 
 def by_rules(query: str, hits: Sequence[retrieve.Hit]) -> list[Sentence]:

@@ -93,7 +93,7 @@ async def _reflected(ctx: Ctx, given: Reflect) -> Reflected:
         return Reflected(text=NOTHING, sources=[], made_by=cite.RULES)
     if asked is None:
         return extracted(given, known)
-    payer = budget.Payer(ctx.app, ctx.org, known.bank.id, ctx.operation, ctx.principal.name)
+    payer = budget.payer(ctx, known.bank.id)
     if shape:
         return await _shaped(payer, asked, given, known, shape)
     try:

@@ -39,6 +39,6 @@ async def scores(ctx: Ctx, bank: int, query: str, texts: Sequence[str]) -> list[
     made = await asked.attempted("rerank", lambda: asked.judged(secrets.redacted(query).text, sent))
     if made is None:
         return None
-    payer = budget.Payer(ctx.app, ctx.org, bank, ctx.operation, ctx.principal.name)
+    payer = budget.payer(ctx, bank)
     ctx.app.later.do(budget.noted(payer, asked.model or "reranker", made.tokens))
     return made.scores

@@ -1,7 +1,7 @@
 """The one retrieval pipeline: candidates by word, meaning, entity and time, fused with what stands beside."""
 
 import heapq
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from keepsake.core.lazy import lazy
 from keepsake.core.models import Budget
 from keepsake.ops import banks as bank_ops
 from keepsake.ops import embedding, rerank, views
-from keepsake.store import banks, embeddings, entities, memories, search, times
+from keepsake.store import banks, embeddings, entities, memories, repos, search, times
 from keepsake.store.engine import Nearest, Tx, both, together
 from keepsake.store.memories import Filter, Memory
 
@@ -66,6 +66,8 @@ LINKED_TAIL = 3
 LOOKED = 60
 #: Fetched beyond what is returned, for those that turn out to be superseded.
 SPARE = 6
+#: A memory that holds an identifier of the question as it is written is at least so similar, whatever a model thinks.
+EXACT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ class Hit:
     score: float
     #: Each signal's part, 0 to 1.
     signals: dict[str, float]
+    #: How near it is, 0 (unrelated) to 1 (the same): comparable between banks, which the score is not.
+    similarity: float = 0.0
     #: Its words as they are indexed, by which repetitions are told.
     words: frozenset[str] = field(default=frozenset(), repr=False)
 
@@ -130,41 +134,68 @@ class Words:
 
 async def search_bank(ctx: Ctx, named: str | None, question: Question) -> list[Hit]:
     """Find the memories that best answer, best first; nothing relevant gives nothing."""
-    most = question.most or EFFORT[question.budget][1]
-    wider = replace(question, most=rerank.candidates(ctx.app, most))
-    bank, hits = await embedding.reading(ctx, question.vectors, lambda tx: _found(tx, ctx, named, wider))
-    return (await _reranked(ctx, question, bank, hits))[:most]
+
+    async def body(tx: Tx) -> tuple[int, list[Hit]]:
+        bank = await bank_ops.found(tx, ctx, named)
+        return (bank.id, await _found(tx, bank, _wider(ctx, question))) if bank else (0, [])
+
+    bank, hits = await embedding.reading(ctx, question.vectors, body)
+    return await _reranked(ctx, question, bank, hits)
 
 
-async def _found(tx: Tx, ctx: Ctx, named: str | None, question: Question) -> tuple[int, list[Hit]]:
-    """The bank, and what words and meaning find in it."""
-    words = await _by_word(tx, ctx, named, question)
-    if words is None or (words.among is not None and not words.among):
-        return 0, []
-    vectors = await embedding.within(tx, question.vectors, words.bank.id, words.models, words.told)
+async def search_banks(ctx: Ctx, named: Sequence[str], question: Question) -> tuple[list[Hit], dict[str, str]]:
+    """The same in several banks on one snapshot, best first, and the repositories that they learn from, by bank."""
+
+    async def body(tx: Tx) -> tuple[list[tuple[int, list[Hit]]], dict[str, str]]:
+        asked = list((await bank_ops.several(tx, ctx, named)).values())
+        names = await repos.full_names(tx, ctx.org, [bank.id for bank in asked])
+        wider, told = _wider(ctx, question), {bank.name: names[bank.id] for bank in asked if bank.id in names}
+        return [(bank.id, await _found(tx, bank, wider)) for bank in asked], told
+
+    each, told = await embedding.reading(ctx, question.vectors, body)
+    hits = [hit for bank, found in each for hit in await _reranked(ctx, question, bank, found)]
+    if len(each) > 1:
+        # A score tells how good a memory is for its bank; the best of a bank that knows nothing must not lead.
+        hits.sort(key=lambda hit: -(hit.score + hit.similarity))
+    return hits, told
+
+
+def _most(question: Question) -> int:
+    return question.most or EFFORT[question.budget][1]
+
+
+def _wider(ctx: Ctx, question: Question) -> Question:
+    """The same question with as many results as a reranker wants to choose from."""
+    return replace(question, most=rerank.candidates(ctx.app, _most(question)))
+
+
+async def _found(tx: Tx, bank: banks.Bank, question: Question) -> list[Hit]:
+    """What words and meaning find in a bank."""
+    words = await _by_word(tx, bank, question)
+    if words.among is not None and not words.among:
+        return []
+    vectors = await embedding.within(tx, question.vectors, bank.id, words.models, words.told)
     asked = [model for model in words.models if vectors[model.id] is not None]
-    return words.bank.id, await _fused(tx, question, replace(words, models=asked), vectors)
+    return await _fused(tx, question, replace(words, models=asked), vectors)
 
 
 async def _reranked(ctx: Ctx, question: Question, bank: int, hits: list[Hit]) -> list[Hit]:
-    """The hits as a reranker orders them; as they are where there is none, or it does not answer."""
+    """The best as a reranker orders them; as they are where there is none, or it does not answer."""
     texts = [f"{hit.memory.title}\n{hit.memory.text}".strip() for hit in hits]
     scores = await rerank.scores(ctx, bank, question.query, texts)
     if scores is None:
-        return hits
+        return hits[: _most(question)]
     judged = {
         n: replace(hit, score=round(score, 4), signals=hit.signals | {"reranked": round(score, 4)})
         for n, (hit, score) in enumerate(zip(hits, scores, strict=True))
     }
     order = sorted(judged, key=lambda n: -judged[n].score)
     spoken = {n: hit.words for n, hit in judged.items()}
-    return [judged[n] for n in rank.varied(order, {n: hit.score for n, hit in judged.items()}, spoken, len(order))]
+    chosen = rank.varied(order, {n: hit.score for n, hit in judged.items()}, spoken, len(order))
+    return [judged[n] for n in chosen[: _most(question)]]
 
 
-async def _by_word(tx: Tx, ctx: Ctx, named: str | None, question: Question) -> Words | None:
-    bank = await bank_ops.found(tx, ctx, named)
-    if bank is None:
-        return None
+async def _by_word(tx: Tx, bank: banks.Bank, question: Question) -> Words:
     stems = text.asked(question.query)
     counted, known, held = await together(
         tx,
@@ -215,10 +246,15 @@ async def _by_meaning(tx: Tx, question: Question, words: Words, vectors: "Vector
     best = heapq.nlargest(depth // 2, words.scores, key=lambda id: words.scores[id].around)
     wanted = dict.fromkeys([*best, *words.linked, *words.timed])
     org, bank, among = words.bank.org, words.bank.id, words.among
-    found: dict[int, float] = {}
     nearest = [
         Nearest(org, bank, model.id, vectors[model.id], depth, among, also=list(wanted)) for model in words.models
     ]
+    return await _compared(tx, words, nearest)
+
+
+async def _compared(tx: Tx, words: Words, nearest: list[Nearest]) -> dict[int, float]:
+    """Rescaled similarity of what is near, for each model that memories have their vectors of."""
+    found: dict[int, float] = {}
     for model, near in zip(words.models, await tx.search_vectors(*nearest) if nearest else [], strict=True):
         for id, cosine in near:
             found[id] = min(1.0, max(MEANING_LOW, (cosine - model.zero) / (model.one - model.zero)))
@@ -252,12 +288,29 @@ async def _fused(tx: Tx, question: Question, words: Words, vectors: "Vectors") -
         signals[id]["exact"] = words.weights.exact * part
         scored[id] += signals[id]["exact"]
     kept = _without_tail(rank.varied(order, scored, spoken, question.most), scored, signals)
+    near = await _similarity(tx, words, vectors, found, kept)
     told = await views.described(tx, words.bank, [rows[id] for id in kept])
     parts = [{name: round(part, 4) for name, part in signals[id].items() if part} for id in kept]
     return [
-        Hit(memory, round(min(1.0, scored[id]), 4), part, spoken.get(id, frozenset()))
+        Hit(
+            memory,
+            round(min(1.0, scored[id]), 4),
+            part,
+            round(max(near[id], EXACT if "exact" in part else 0.0), 4),
+            spoken.get(id, frozenset()),
+        )
         for id, memory, part in zip(kept, told, parts, strict=True)
     ]
+
+
+async def _similarity(tx: Tx, words: Words, vectors: "Vectors", found: Candidates, kept: list[int]) -> dict[int, float]:
+    """How near each result is: in meaning, raised by the share of the question that its words hold (decision 0009)."""
+    near, org, bank, ceiling = found.meaning, words.bank.org, words.bank.id, words.ceiling
+    if unknown := [id for id in kept if id not in near]:
+        these = [Nearest(org, bank, model.id, vectors[model.id], len(unknown), unknown) for model in words.models]
+        near = near | await _compared(tx, words, these)
+    held = {id: min(1.0, found.lexical[id].own / ceiling) if id in found.lexical else 0.0 for id in kept}
+    return {id: 1 - (1 - max(0.0, near[id])) * (1 - held[id] / 2) if id in near else held[id] for id in kept}
 
 
 async def _candidates(tx: Tx, question: Question, words: Words, vectors: "Vectors") -> Candidates:
@@ -311,15 +364,11 @@ async def _signals(tx: Tx, words: Words, found: Candidates) -> Signals:
             "beside": weights.beside * lent.get(id, 0.0),
             "named": _linked(weights, naming.get(id, ())),
             "linked": weights.linked if id in linked and id not in naming else 0.0,
-            "time": weights.time if _is_timed(outlines[id], words.windows) else 0.0,
+            "time": weights.time if any(outlines[id].is_within(one.start, one.end) for one in words.windows) else 0.0,
         }
         for id in ids
         if id in outlines
     }
-
-
-def _is_timed(outline: memories.Outline, windows: "list[when.Window]") -> bool:
-    return any(outline.is_within(window.start, window.end) for window in windows)
 
 
 def _linked(weights: Weights, roles: Collection[str]) -> float:

@@ -125,12 +125,12 @@ class Endpoint:
             max_retries=0,
             timeout=seconds,
             default_headers=absent,  # type: ignore[arg-type]  # Omit is how the client says "no header"
-            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False, timeout=seconds, verify=_certificates()),
+            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False, timeout=seconds, verify=certificates()),
         )
 
 
 @cache
-def _certificates() -> "ssl.SSLContext":
+def certificates() -> "ssl.SSLContext":
     """The certificates to trust; reading them takes 50 ms, so once is enough."""
     return httpx.create_ssl_context()
 

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from dataclasses import dataclass
 
 from keepsake.core import project
 from keepsake.core.project import Project
@@ -33,7 +34,7 @@ def project_of(cwd: str) -> Project:
 
 
 def here(folder: str = "") -> Project | None:
-    """The project of a folder, else of this process's own; None in a home, at the root, or where nothing can be read."""
+    """The project of a folder, else of this process's own; None in a home, at the root, or where none can be read."""
     try:
         folder = folder or os.getcwd()
     except OSError:
@@ -42,6 +43,24 @@ def here(folder: str = "") -> Project | None:
     if real in {_real(os.path.expanduser("~")), os.path.dirname(real)} or not os.access(real, os.R_OK | os.X_OK):
         return None
     return project_of(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Where a repository is: its git folder, the one that its working trees share, and its remote without secrets."""
+
+    gitdir: str
+    common: str
+    remote: str
+
+
+def located(path: str) -> Located | None:
+    """The repository whose top, or whose git folder, is at a path; None where there is none."""
+    gitdir = _gitdir(_real(path))
+    if not gitdir:
+        return None
+    common = _common(gitdir)
+    return Located(gitdir, common, _remote(common))
 
 
 def _in_repository(above: str, gitdir: str, name: str) -> Project:

@@ -67,6 +67,27 @@ class Chain:
     broken_at: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of one chain."""
+
+    bank: int
+    n: int
+    hash: str
+
+
+async def heads(tx: Tx, org: int) -> list[Head]:
+    """The end of every chain of an org."""
+    rows = await tx.all("SELECT bank, n, hash FROM audit_heads WHERE org = :org ORDER BY bank", org=org)
+    return [Head(**row) for row in rows]
+
+
+async def hash_at(tx: Tx, org: int, bank: int, n: int) -> str | None:
+    """The hash of one entry; None where the chain does not reach so far."""
+    row = await tx.one("SELECT hash FROM audit WHERE org = :org AND bank = :bank AND n = :n", org=org, bank=bank, n=n)
+    return str(row["hash"]) if row else None
+
+
 async def verify(tx: Tx, org: int) -> list[Chain]:
     """Check every chain of an org from its first entry to its head."""
     heads = await tx.all("SELECT bank, n, hash FROM audit_heads WHERE org = :org ORDER BY bank", org=org)

@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass
 
 from keepsake.core import clock
+from keepsake.store import proposals
 from keepsake.store.engine import Row, Tx
 from keepsake.store.store import Store
 
@@ -123,6 +124,16 @@ async def rename(tx: Tx, bank: Bank, name: str) -> None:
     )
 
 
+async def learns_from(tx: Tx, org: int, bank: int, repo: str) -> None:
+    """Note what GitHub calls the repository of a bank."""
+    await tx.run(
+        "UPDATE banks SET repo = :repo WHERE org = :org AND bank = :bank AND repo <> :repo",
+        repo=repo,
+        org=org,
+        bank=bank,
+    )
+
+
 async def step(tx: Tx, org: int, bank: int) -> int:
     """Raise the bank's sequence; taken first by every write, it orders the writers of a bank."""
     row = await tx.one(
@@ -153,8 +164,15 @@ _OWN = (
     "directives",
     "sessions",
     "jobs",
+    "members",
     "repos",
     "repo_files",
+    "checks",
+    "check_results",
+    "check_hours",
+    "incidents",
+    "incident_notes",
+    "anomalies",
     "bank_seq",
     "banks",
 )
@@ -164,3 +182,4 @@ async def delete(tx: Tx, org: int, bank: int) -> None:
     """Remove a bank that has no memories left."""
     for table in _OWN:
         await tx.run(f"DELETE FROM {table} WHERE org = :org AND bank = :bank", org=org, bank=bank)
+    await proposals.bank_gone(tx, org, bank)

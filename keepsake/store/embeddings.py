@@ -156,6 +156,18 @@ async def due(tx: Tx, org: int, bank: int, model: int, limit: int) -> list[Due]:
     ]
 
 
+async def having(tx: Tx, org: int, bank: int, model: int, memories: Sequence[int]) -> set[int]:
+    """Those of the memories that have a vector of this model."""
+    rows = await tx.all(
+        "SELECT memory FROM vectors WHERE org = :org AND bank = :bank AND model = :model AND memory = ANY_INT(:ids)",
+        org=org,
+        bank=bank,
+        model=model,
+        ids=list(memories),
+    )
+    return {row["memory"] for row in rows}
+
+
 async def unchanged(tx: Tx, org: int, bank: int, memories: Sequence[int]) -> dict[int, str]:
     """The text hash each memory's vector stands for now."""
     rows = await tx.all(

@@ -209,6 +209,29 @@ async def get(tx: Tx, org: int, bank: int, id: int) -> Record | None:
     return Record(**row) if row else None
 
 
+async def hurry(tx: Tx, org: int, bank: int, kind: str, now: int) -> None:
+    """Let a job that rests after a failure begin at once: someone asked for it again."""
+    await tx.run(
+        "UPDATE jobs SET not_before = :now, error = '' WHERE org = :org AND bank = :bank AND kind = :kind AND key = ''"
+        " AND state = 'pending'",
+        org=org,
+        bank=bank,
+        kind=kind,
+        now=now,
+    )
+
+
+async def of_kind(tx: Tx, org: int, bank: int, kind: str) -> Record | None:
+    """The job of a kind that a bank has only one of."""
+    row = await tx.one(
+        f"SELECT {_COLUMNS} FROM jobs WHERE org = :org AND bank = :bank AND kind = :kind AND key = ''",
+        org=org,
+        bank=bank,
+        kind=kind,
+    )
+    return Record(**row) if row else None
+
+
 async def listed(tx: Tx, org: int, bank: int, states: Sequence[State], limit: int) -> list[Record]:
     """The jobs of a bank in these states, newest first."""
     rows = await tx.all(
@@ -255,6 +278,12 @@ async def counts(tx: Tx) -> dict[str, int]:
     """How many jobs there are in each state."""
     rows = await tx.all("SELECT state, count(*) AS held FROM jobs GROUP BY state")
     return {row["state"]: int(row["held"]) for row in rows}
+
+
+async def oldest(tx: Tx, org: int) -> int | None:
+    """Since when the job of an org that has waited longest could have been done."""
+    row = await tx.one("SELECT min(not_before) AS since FROM jobs WHERE org = :org AND state = 'pending'", org=org)
+    return row["since"] if row else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,21 @@ async def add(tx: Tx, org: int, bank: int, id: int, fields: Fields) -> None:
     await _count(tx, org, bank, Counter(seen), documents=1, words=doc.length)
 
 
+def document(org: int, bank: int, id: int, fields: Fields) -> Doc:
+    """What is indexed of a memory that stands in no thread."""
+    before = prefix(bank)
+    return Doc(id, org, bank, **{name: [before + w for w in text.lexemes(getattr(fields, name))] for name in _OWN})
+
+
+async def add_all(tx: Tx, org: int, bank: int, docs: Sequence[Doc]) -> None:
+    """Index many new memories, and count their words in one go."""
+    seen: Counter[str] = Counter()
+    for doc in docs:
+        await tx.index(doc)
+        seen.update({word[4:] for name in _OWN for word in getattr(doc, name)})
+    await _count(tx, org, bank, seen, documents=len(docs), words=sum(doc.length for doc in docs))
+
+
 async def recontext(tx: Tx, org: int, bank: int, id: int, context: str) -> None:
     """Give an indexed memory other neighbours; its own words stay."""
     row = await tx.one(

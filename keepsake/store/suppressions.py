@@ -45,3 +45,11 @@ async def among(tx: Tx, org: int, bank: int, digests: Sequence[str]) -> set[str]
         digests=list(digests),
     )
     return {row["digest"] for row in rows}
+
+
+async def count(tx: Tx, org: int, bank: int) -> int:
+    """How many texts were ever forgotten here."""
+    row = await tx.one(
+        "SELECT count(*) AS held FROM suppressions WHERE org = :org AND bank = :bank", org=org, bank=bank
+    )
+    return int(row["held"]) if row else 0

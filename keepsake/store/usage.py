@@ -82,7 +82,7 @@ async def _move(tx: Tx, hold: Hold, tokens: int, spent: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """One call of a model."""
+    """What a request spent on a model, all its calls together; the background writes a row for each."""
 
     org: int
     bank: int
@@ -93,15 +93,20 @@ class Usage:
     model: str
     tokens_in: int
     tokens_out: int
+    #: mcp, web or cli; empty for the background.
+    source: str = ""
 
 
 _NAMES = tuple(Usage.__dataclass_fields__)
 
 
 async def record(tx: Tx, usage: Usage) -> None:
-    """Write down a call."""
+    """Write down a call; one more under the same id is added to it."""
     await tx.run(
-        f"INSERT INTO usage ({', '.join(_NAMES)}) VALUES ({', '.join(':' + name for name in _NAMES)})", **asdict(usage)
+        f"INSERT INTO usage ({', '.join(_NAMES)}) VALUES ({', '.join(':' + name for name in _NAMES)})"
+        " ON CONFLICT (org, bank, id) DO UPDATE SET tokens_in = usage.tokens_in + excluded.tokens_in,"
+        " tokens_out = usage.tokens_out + excluded.tokens_out",
+        **asdict(usage),
     )
 
 
@@ -109,6 +114,29 @@ async def recorded(tx: Tx, org: int, since: int) -> list[Usage]:
     """The calls of an org since a moment, oldest first."""
     rows = await tx.all(
         f"SELECT {', '.join(_NAMES)} FROM usage WHERE org = :org AND at >= :since ORDER BY at, id", org=org, since=since
+    )
+    return [Usage(**{name: row[name] for name in _NAMES}) for row in rows]
+
+
+async def get(tx: Tx, org: int, bank: int, id: int) -> Usage | None:
+    """What one request has spent."""
+    row = await tx.one(
+        f"SELECT {', '.join(_NAMES)} FROM usage WHERE org = :org AND bank = :bank AND id = :id",
+        org=org,
+        bank=bank,
+        id=id,
+    )
+    return Usage(**{name: row[name] for name in _NAMES}) if row else None
+
+
+async def latest(tx: Tx, org: int, principal: str, limit: int) -> list[Usage]:
+    """The last calls of a principal, newest first."""
+    rows = await tx.all(
+        f"SELECT {', '.join(_NAMES)} FROM usage WHERE org = :org AND principal = :principal"
+        " ORDER BY at DESC, id DESC LIMIT :limit",
+        org=org,
+        principal=principal,
+        limit=limit,
     )
     return [Usage(**{name: row[name] for name in _NAMES}) for row in rows]
 

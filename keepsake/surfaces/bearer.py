@@ -1,28 +1,20 @@
 """The bearer of an HTTP request becomes a Principal."""
 
-import ipaddress
-
 from starlette.requests import Request
 
 from keepsake.auth import verify
+from keepsake.auth.external import Issuers
 from keepsake.context import App
 from keepsake.core.errors import Unauthenticated
+from keepsake.core.loopback import is_loopback
 from keepsake.core.principal import Principal
+from keepsake.surfaces.oauth import places
+
+__all__ = ["is_loopback", "principal"]
 
 
-def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        # A name that merely begins like an address may lead anywhere.
-        return False
-
-
-async def principal(app: App, request: Request) -> Principal:
-    """Who sent this request; the open door exists on loopback only."""
+async def principal(app: App, request: Request, issuers: Issuers | None = None) -> Principal:
+    """Who sent this request; the open door exists on loopback only, and tokens of others count where they are named."""
     header = request.headers.get("authorization")
     token: str | None = None
     if header is not None:
@@ -30,4 +22,5 @@ async def principal(app: App, request: Request) -> Principal:
         token = token.strip()
         if scheme.lower() != "bearer" or not token or not token.isascii():
             raise Unauthenticated("The Authorization header must be `Bearer <key>`.")
-    return await verify.principal(app.store, app.settings, token, open_door=is_loopback(app.settings.host))
+    is_open, ours = is_loopback(app.settings.host), places.resources(app.settings, request)
+    return await verify.principal(app.store, app.settings, token, open_door=is_open, issuers=issuers, resources=ours)

@@ -58,7 +58,7 @@ def dialect(told: Dialect, bound: Dialect | None) -> str:
 
 
 def _in_short(tool: Tool) -> tuple[str, ...]:
-    return f"[`{tool.name}`](#{tool.name})", tool.operation.effect.value, tool.operation.docs
+    return f"[`{tool.name}`](#{_anchor(tool.name)})", tool.operation.effect.value, tool.operation.docs
 
 
 def _tool(tool: Tool) -> str:

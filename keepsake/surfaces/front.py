@@ -18,9 +18,10 @@ from starlette.types import Message, Receive, Scope, Send
 
 from keepsake import dispatch
 from keepsake.auth import limits
+from keepsake.auth.external import Issuers
 from keepsake.context import App, Ctx
 from keepsake.core.errors import BadInput, KeepsakeError, NoSession, UnknownTool
-from keepsake.surfaces import batches, bearer, bodies, mcp
+from keepsake.surfaces import batches, bearer, bodies, mcp, strict
 from keepsake.surfaces.bodies import BadMessage
 from keepsake.surfaces.managers import Managers
 from keepsake.surfaces.replies import INVALID_REQUEST, as_json, rpc_error, rpc_refusal
@@ -48,6 +49,8 @@ class Endpoint:
     sessions: Sessions
     #: Another server than the dialect's own, for tests of the protocol.
     server: Server[Any] | None = None
+    #: Who besides us vouches for those who ask here.
+    issuers: Issuers | None = None
     door: dispatch.Door = field(init=False)
     managers: Managers = field(init=False)
 
@@ -63,7 +66,9 @@ class Endpoint:
         """Answer one HTTP request."""
         request = Request(scope, receive)
         try:
-            ctx = self.app.ctx(await bearer.principal(self.app, request), bank)
+            if self.dialect.needs_session:
+                strict.check_origin(request, self.app.settings)
+            ctx = self.app.ctx(await bearer.principal(self.app, request, self.issuers), bank)
             scope[_CTX] = ctx
             await Exchange(self, request, ctx, send).serve()
         except Refused as refused:
@@ -113,6 +118,7 @@ class Exchange:
             with session.busy():
                 await self._listen(session.manager, self.request.receive)
         else:
+            self._check_session(session)
             response = as_json(rpc_error(INVALID_REQUEST, "Send a POST; GET and DELETE need an Mcp-Session-Id."), 405)
             response.headers["Allow"] = "POST"
             raise Refused(response)
@@ -122,7 +128,8 @@ class Exchange:
         if id is None or self.is_modern:
             return None
         session = await self.endpoint.sessions.find(id, self.endpoint.dialect, self.ctx)
-        if session is None:
+        lives_elsewhere = session is not None and session.manager is None
+        if session is None or (lives_elsewhere and self.endpoint.dialect.needs_session):
             raise NoSession("The session is unknown or has ended. Send `initialize` to start a new one.")
         return session
 
@@ -138,14 +145,17 @@ class Exchange:
         body = await bodies.read(self.request, self.ctx.app.settings.body_limit)
         found = bodies.decoded(body)
         if isinstance(found, list):
+            self._check_session(session)
             await self._batch(found, session)
             return
         message = bodies.message(found)
+        if isinstance(message, types.JSONRPCRequest) and message.method == "initialize" and not self.is_modern:
+            await self._begin(message, session, body)
+            return
+        self._check_session(session, message)
         await self._admit(message)
         receive = bodies.replayed(body, self.request.receive)
-        if isinstance(message, types.JSONRPCRequest) and message.method == "initialize" and not self.is_modern:
-            await self._initialize(message, session, receive)
-        elif session is not None and session.manager is not None:
+        if session is not None and session.manager is not None:
             await self._in_session(session, session.manager, message, receive)
         elif isinstance(message, types.JSONRPCRequest) and message.method == "subscriptions/listen":
             await self._listen(self.managers.stateless[True], receive)
@@ -153,6 +163,20 @@ class Exchange:
             await self._until_gone(self.managers.stateless[self._streams(message)], receive)
         else:
             await self._pass(self.managers.stateless[self._streams(message)], receive)
+
+    def _check_session(self, session: Session | None, message: types.JSONRPCMessage | None = None) -> None:
+        """Where sessions are enforced, every message of their era belongs to one."""
+        if session is None and self.endpoint.dialect.needs_session and not self.is_modern:
+            id = message.id if isinstance(message, types.JSONRPCRequest) else None
+            raise Refused(rpc_refusal(strict.missing(), id))
+
+    async def _begin(self, message: types.JSONRPCRequest, session: Session | None, body: bytes) -> None:
+        """Begin a session, with whatever the client left out where its dialect allows that."""
+        await self._admit(message)
+        if self.endpoint.dialect.needs_session:
+            message = strict.completed(message)
+            body = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        await self._initialize(message, session, bodies.replayed(body, self.request.receive))
 
     async def _admit(self, message: types.JSONRPCMessage) -> None:
         """Answer missing rights and spent allowances with their status, before the SDK sees the call."""
@@ -162,7 +186,8 @@ class Exchange:
                 # An unknown tool is refused by whoever answers, with the status of an answer.
                 with suppress(UnknownTool):
                     tool = self.endpoint.door.tool(self.ctx, name)
-                    dispatch.admit(self.ctx, tool.operation, arguments, tool.bank_argument)
+                    self.endpoint.door.admit(self.ctx, tool, arguments)
+                    await dispatch.admit_token(self.ctx, tool.operation, arguments)
             await self._count([message])
         except KeepsakeError as error:
             raise Refused(rpc_refusal(error, id)) from error
@@ -178,12 +203,17 @@ class Exchange:
         if session is not None:
             raise BadMessage("This session is initialized already. Use it, or initialize without its id.", message.id)
         version = str(bodies.initialization(message).protocol_version)
-        manager = self.managers.stateful["text/event-stream" in self.request.headers.get("accept", "").lower()]
+        manager = self.managers.stateful[self._wants_stream()]
 
         async def begin(id: str) -> None:
             await self.endpoint.sessions.begin(id, manager, self.endpoint.dialect, self.ctx, version)
 
         await self._pass(manager, receive, begin)
+
+    def _wants_stream(self) -> bool:
+        """Whether a session is to stream; where sessions are enforced, answers are plain JSON."""
+        accepts = "text/event-stream" in self.request.headers.get("accept", "").lower()
+        return accepts and not self.endpoint.dialect.needs_session
 
     async def _in_session(
         self, session: Session, manager: StreamableHTTPSessionManager, message: types.JSONRPCMessage, receive: Receive

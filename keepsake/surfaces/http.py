@@ -13,12 +13,17 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from keepsake import worker
+from keepsake.auth import external
 from keepsake.context import App
 from keepsake.core import log
 from keepsake.core.errors import Broken, KeepsakeError, NotFound, WrongHost, WrongOrigin
+from keepsake.ops import clients
+from keepsake.ops.clients import Fetch
 from keepsake.settings import Settings
-from keepsake.surfaces import bearer, health, hooks, rest
+from keepsake.surfaces import bearer, health, heartbeats, hooks, rest, webhooks
 from keepsake.surfaces.front import Endpoint, bank_of, checked_bank
+from keepsake.surfaces.oauth.places import Map
+from keepsake.surfaces.oauth.site import Challenging, OAuth
 from keepsake.surfaces.replies import rest_refusal, rpc_refusal
 from keepsake.surfaces.sessions import Sessions
 from keepsake.tools import catalog
@@ -33,21 +38,31 @@ class Site:
     multi: Endpoint = field(init=False)
     single: Endpoint = field(init=False)
     kiro: Endpoint = field(init=False)
+    keystone: Endpoint = field(init=False)
+    checkstack: Endpoint = field(init=False)
     more: list[tuple[str, Endpoint]] = field(default_factory=list)
+    #: How metadata documents of OAuth clients are read.
+    fetch: Fetch = clients.fetched
 
     def __post_init__(self) -> None:
         self.sessions = Sessions(self.app)
         self.multi = Endpoint(self.app, catalog.DIALECTS["hindsight"], self.sessions)
         self.single = Endpoint(self.app, catalog.BOUND["hindsight"], self.sessions)
         self.kiro = Endpoint(self.app, catalog.DIALECTS["kiro"], self.sessions)
+        self.checkstack = Endpoint(self.app, catalog.DIALECTS["checkstack"], self.sessions)
+        issuers = external.Issuers(self.app.settings.jwt_issuers)
+        self.keystone = Endpoint(self.app, catalog.DIALECTS["keystone"], self.sessions, issuers=issuers)
 
     def routes(self) -> list[BaseRoute]:
         """Every path."""
         routes: list[BaseRoute] = [*health.routes(self.app), *rest.routes(self.app), *hooks.routes(self.app)]
+        routes += [*webhooks.routes(self.app), *heartbeats.routes(self.app)]
         for path, endpoint in self.more:
             routes.append(Route(path, Mcp(endpoint)))
         if self.app.settings.mcp_enabled:
             routes.append(Route("/kiro/mcp", Mcp(self.kiro)))
+            routes.append(Route("/api/mcp", Mcp(self.keystone)))
+            routes.append(Route("/api/ai/mcp", Mcp(self.checkstack)))
             for path in ("/mcp", "/mcp/"):
                 routes.append(Route(path, Mcp(self.multi)))
             # A path and not a name, so that a bank with a slash in it is refused in words that say so.
@@ -58,17 +73,23 @@ class Site:
     async def running(self, _: Starlette) -> AsyncIterator[None]:
         """Keep endpoints and worker alive while the server runs."""
         async with worker.beside(self.app), AsyncExitStack() as stack:
-            for endpoint in (self.multi, self.single, self.kiro, *(endpoint for _, endpoint in self.more)):
+            ours = (self.multi, self.single, self.kiro, self.keystone, self.checkstack)
+            for endpoint in (*ours, *(endpoint for _, endpoint in self.more)):
                 await stack.enter_async_context(endpoint.running())
             yield
 
     def asgi(self) -> ASGIApp:
         """The application that a server runs."""
+        routes = self.routes()
+        endpoints = [route.path_regex for route in routes if isinstance(route, Route) and isinstance(route.app, Mcp)]
+        map = Map(lambda path: any(pattern.match(path) for pattern in endpoints))
         starlette = Starlette(
-            routes=self.routes(), lifespan=self.running, exception_handlers={404: _no_path, 500: _broken}
+            routes=[*routes, *OAuth(self.app, map, self.fetch).routes()],
+            lifespan=self.running,
+            exception_handlers={404: _no_path, 500: _broken},
         )
         starlette.router.redirect_slashes = False
-        return Guard(starlette, self.app.settings)
+        return Guard(Challenging(starlette, self.app, map), self.app.settings)
 
 
 async def _no_path(request: Request, _: Exception) -> Response:
@@ -128,7 +149,8 @@ class Guard:
         )
 
     def _knows(self, host: str) -> bool:
-        return bearer.is_loopback(host) or host == self.settings.host or host in self.settings.allowed_hosts
+        known = (self.settings.host, urlsplit(self.settings.public_url).hostname, *self.settings.allowed_hosts)
+        return bearer.is_loopback(host) or host in known
 
 
 def _hostname(host: str) -> str:

@@ -117,7 +117,7 @@ def _stdio(arguments: Sequence[str]) -> int:
         raise BadInput(f"There is no dialect {name!r}; the dialects are: {', '.join(catalog.DIALECTS)}.")
     if bank not in (None, HERE):
         dispatch.validated(models.InBank, {"bank": bank}, "--bank")
-    dialect = catalog.DIALECTS[name] if bank is None else catalog.BOUND.get(name, catalog.DIALECTS[name])
+    dialect = catalog.DIALECTS[name] if bank is None else catalog.BOUND.get(name) or catalog.DIALECTS[name]
     logs.send(effective)
     asyncio.run(stdio.serve(effective, dialect, bank))
     return 0

@@ -14,7 +14,7 @@ from keepsake.context import Ctx
 from keepsake.core.errors import KeepsakeError
 from keepsake.core.operation import Effect
 from keepsake.surfaces.roots import Roots
-from keepsake.tools.dialect import Dialect, Tool, schema
+from keepsake.tools.dialect import Dialect, Gives, Text, Tool, schema
 
 #: What the SDK hands to a handler; on HTTP it carries this request.
 Incoming = Any
@@ -32,7 +32,7 @@ def server(dialect: Dialect, ctx_of: CtxOf, roots: Roots | None = None) -> Serve
             ctx = await ctx_of(incoming)
         except KeepsakeError as error:
             raise MCPError(error.rpc or -32603, str(error)) from error
-        return types.ListToolsResult(tools=[listed(tool) for tool in door.tools(ctx)])
+        return types.ListToolsResult(tools=[offered(tool, ctx) for tool in door.tools(ctx)])
 
     async def call_tool(incoming: Incoming, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
@@ -42,10 +42,6 @@ def server(dialect: Dialect, ctx_of: CtxOf, roots: Roots | None = None) -> Serve
         except KeepsakeError as error:
             return failure(error)
         return success(result)
-
-    async def moved(incoming: Incoming, params: types.NotificationParams | None) -> None:
-        if roots is not None:
-            roots.forget()
 
     def input_schema(name: str) -> Mapping[str, Any] | None:
         tool = dialect.tools.get(name)
@@ -59,11 +55,29 @@ def server(dialect: Dialect, ctx_of: CtxOf, roots: Roots | None = None) -> Serve
         get_tool_input_schema=input_schema,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        on_roots_list_changed=moved,
     )
     # Spans cost a tenth of a call and go nowhere unless someone exports them.
     made.middleware.clear()
+    if roots is not None:
+        made.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, roots.moved)
     return made
+
+
+def offered(tool: Tool, ctx: Ctx) -> types.Tool:
+    """A tool as this principal sees it: what may be chosen is named where that depends on who asks."""
+    told = listed(tool)
+    if tool.offers is None or not tool.chooses:
+        return told
+    found = tool.offers(ctx.principal)
+    properties: dict[str, Any] = dict(told.input_schema["properties"])
+    signatures = "; ".join(f"{name}({takes})" for name, takes in found.items())
+    chosen = properties[tool.chooses]
+    properties[tool.chooses] = {
+        **chosen,
+        "enum": list(found),
+        "description": f"{chosen['description']} They take: {signatures}.",
+    }
+    return told.model_copy(update={"input_schema": {**told.input_schema, "properties": properties}})
 
 
 @lru_cache(maxsize=512)
@@ -75,7 +89,7 @@ def listed(tool: Tool) -> types.Tool:
         title=tool.name.replace("_", " ").capitalize(),
         description=tool.description,
         input_schema=schema(tool.arguments),
-        output_schema=schema(tool.results),
+        output_schema=None if issubclass(tool.results, Text) else schema(tool.results),
         annotations=types.ToolAnnotations(
             read_only_hint=effect is Effect.READ,
             destructive_hint=effect is Effect.DESTRUCTIVE,
@@ -86,11 +100,10 @@ def listed(tool: Tool) -> types.Tool:
 
 
 def success(result: BaseModel) -> types.CallToolResult:
-    """A result as structure, and as the same JSON in text for older clients."""
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text=result.model_dump_json(exclude_none=True))],
-        structured_content=result.model_dump(mode="json", exclude_none=True),
-    )
+    """A result as structure, and as the same in text for older clients; what is to be read is text alone."""
+    told = result.told() if isinstance(result, Gives) else result.model_dump_json(exclude_none=True)
+    structure = None if isinstance(result, Text) else result.model_dump(mode="json", exclude_none=True)
+    return types.CallToolResult(content=[types.TextContent(type="text", text=told)], structured_content=structure)
 
 
 def failure(error: KeepsakeError) -> types.CallToolResult:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from keepsake.core.errors import KeepsakeError, RateLimited, Unauthenticated
+from keepsake.core.errors import Forbidden, KeepsakeError, RateLimited, Unauthenticated
 
 INVALID_REQUEST, INVALID_PARAMS = -32600, -32602
 
@@ -14,6 +14,9 @@ def refusal_headers(error: KeepsakeError) -> dict[str, str]:
     """What a status must be accompanied by."""
     if isinstance(error, Unauthenticated):
         return {"WWW-Authenticate": 'Bearer realm="keepsake"'}
+    if isinstance(error, Forbidden) and error.scopes:
+        scopes = " ".join(sorted(error.scopes))
+        return {"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scopes}"'}
     if isinstance(error, RateLimited):
         return {
             "Retry-After": str(error.wait),

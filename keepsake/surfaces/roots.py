@@ -36,8 +36,8 @@ class Roots:
             return
         self.folder = next((folder for root in told.roots if (folder := _folder(str(root.uri)))), "")
 
-    def forget(self) -> None:
-        """Ask again before the next call."""
+    async def moved(self, incoming: Any, params: types.NotificationParams) -> None:
+        """Ask again before the next call, for the client has another folder open."""
         self.is_known = False
 
 

@@ -128,4 +128,6 @@ def _digest(id: str) -> str:
 
 
 def _owner(ctx: Ctx) -> str:
-    return f"{ctx.principal.org}/{ctx.principal.name}"
+    who = ctx.principal
+    # Two clients of one person may differ in what they may do, so neither goes on with the other's session.
+    return f"{who.org}/{who.name}" if who.client is None else f"{who.org}/{who.name}/{who.client}"

@@ -15,7 +15,7 @@ from keepsake.core.bank_name import HERE
 from keepsake.core.principal import Principal, local_owner
 from keepsake.ops import banks
 from keepsake.settings import Settings
-from keepsake.surfaces import mcp
+from keepsake.surfaces import mcp, strict
 from keepsake.surfaces.roots import Roots
 from keepsake.surfaces.wire import Wire
 from keepsake.tools.dialect import Dialect
@@ -59,7 +59,7 @@ async def serve(settings: Settings, dialect: Dialect, bank: str | None) -> None:
             return await bound(app, settings, bank, incoming.session.report_progress, roots.folder)
 
         made = mcp.server(dialect, ctx_of, roots if bank == HERE else None)
-        wire = Wire(source, sink, settings.body_limit)
+        wire = Wire(source, sink, settings.body_limit, strict.completed if dialect.needs_session else None)
         inbox, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         answers, outbox = anyio.create_memory_object_stream[SessionMessage](0)
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,6 +18,7 @@ from keepsake.surfaces.bodies import BadMessage, NotJson, TooLarge
 from keepsake.surfaces.replies import rpc_error
 
 Answer = dict[str, Any]
+Complete = Callable[[types.JSONRPCRequest], types.JSONRPCRequest]
 
 
 @dataclass(slots=True)
@@ -31,8 +32,9 @@ class Batch:
 class Wire:
     """Knows which requests are open, which belong together, and what the client may send."""
 
-    def __init__(self, source: BinaryIO, sink: BinaryIO, limit: int) -> None:
-        self._source, self._sink, self._limit = source, sink, limit
+    def __init__(self, source: BinaryIO, sink: BinaryIO, limit: int, complete: Complete | None = None) -> None:
+        """Where lines come from and go to, how long one may be, and what an initialize is completed by."""
+        self._source, self._sink, self._limit, self._complete = source, sink, limit, complete
         self._version = ""
         self._open: set[str] = set()
         self._idle = asyncio.Event()
@@ -99,6 +101,7 @@ class Wire:
         if str(message.id) in self._open:
             raise BadMessage("This request id is still in use. Use a new one.", message.id)
         if message.method == "initialize":
+            message = self._complete(message) if self._complete else message
             self._begin(message)
         self._open.add(str(message.id))
         self._idle.clear()

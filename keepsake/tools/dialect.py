@@ -1,14 +1,16 @@
 """A tool is a public name for one operation; a dialect is a table of tools."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Self
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, Field, create_model, model_serializer
 
 from keepsake.core.models import Given, KnownBank, Result
 from keepsake.core.operation import AnyOperation
+from keepsake.core.principal import Principal
 
 Schema = dict[str, object]
 
@@ -29,6 +31,37 @@ class Gives(Result):
         """The operation's result in the dialect's words."""
         raise TypeError(f"{cls.__name__} does not say how it is made from the operation's result.")
 
+    def told(self) -> str:
+        """The result as text, for clients that read no structure."""
+        return self.model_dump_json(exclude_none=True)
+
+
+class Whole(Result):
+    """A record whose fields are all there, null where nothing is known."""
+
+    @model_serializer
+    def _whole(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in type(self).model_fields}
+
+
+class Array(Gives):
+    """A result that is a list, in its field `result`: structure must be an object, while the text is the bare list."""
+
+    def told(self) -> str:
+        """The bare list."""
+        bare = self.model_dump(mode="json", exclude_none=True)["result"]
+        return json.dumps(bare, ensure_ascii=False, separators=(",", ":"))
+
+
+class Text(Gives):
+    """A result that is a text to be read, and has no structure."""
+
+    text: str = Field(description="What to read, in Markdown")
+
+    def told(self) -> str:
+        """The text itself."""
+        return self.text
+
 
 @dataclass(frozen=True, slots=True)
 class Tool:
@@ -40,9 +73,13 @@ class Tool:
     gives: type[Gives] | None = None
     #: Said to the model after what the operation says of itself.
     hint: str = ""
-    #: The argument that names a bank.
+    #: The argument that names a bank, or a list of several.
     bank_argument: str = "bank"
     open_world: bool = False
+    #: What it can be asked for, which depends on who asks, with a word on each; not listed where that is nothing.
+    offers: Callable[[Principal], Mapping[str, str]] | None = None
+    #: The argument that chooses among these.
+    chooses: str = ""
 
     @property
     def arguments(self) -> type[Given]:
@@ -60,12 +97,13 @@ class Tool:
         return f"{self.operation.docs} {self.hint}".strip()
 
     def to_core(self, wire: Given) -> Given:
-        """Arguments in the operation's words, with the bank that was named."""
+        """Arguments in the operation's words, with the banks that were named."""
         if not isinstance(wire, Takes):
             return wire
         given = wire.to_core()
         named = getattr(wire, self.bank_argument, None)
-        return given.model_copy(update={"bank": named}) if named is not None and hasattr(given, "bank") else given
+        place = "banks" if isinstance(named, list) else "bank"
+        return given.model_copy(update={place: named}) if named is not None and hasattr(given, place) else given
 
     def from_core(self, result: BaseModel) -> BaseModel:
         """The result in the dialect's words."""
@@ -80,6 +118,10 @@ class Dialect:
     title: str
     instructions: str
     tools: Mapping[str, Tool] = field(repr=False)
+    #: A call only reads; what changes something goes through a proposal.
+    is_gated: bool = False
+    #: Every request after `initialize` belongs to a session.
+    needs_session: bool = False
 
 
 def table(*tools: Tool) -> dict[str, Tool]:

@@ -2,32 +2,23 @@
 
 from typing import Annotated, Self
 
-from pydantic import BaseModel, Field, model_serializer
+from pydantic import BaseModel, Field
 
 from keepsake.core import clock, ids
 from keepsake.core.models import Given, KnownBank, Result
 from keepsake.core.text import Clean, Filled
 from keepsake.ops import context, records, searching, timeline
 from keepsake.ops.records import MOST, Record
-from keepsake.tools.dialect import Dialect, Gives, Takes, Tool, table
+from keepsake.tools.dialect import Dialect, Gives, Takes, Tool, Whole, table
 
 #: Ids are whole numbers here.
 ObservationId = Annotated[int, Field(ge=1, le=ids.LARGEST)]
 
 
-class Whole(Result):
-    """A record whose fields are all there, null where nothing is known."""
-
-    @model_serializer
-    def _whole(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in type(self).model_fields}
-
-
 def _ms(at: str) -> tuple[str, int]:
-    """A moment as the dialect writes it, to the millisecond, and in milliseconds since 1970."""
-    epoch = clock.parse(at) // 1000
-    told = clock.iso(epoch * 1000).removesuffix("Z")
-    return f"{told}.000Z" if "." not in told else f"{told[:-3]}Z", epoch
+    """A moment as the dialect writes it, and in milliseconds since 1970."""
+    moment = clock.parse(at)
+    return clock.iso_ms(moment), moment // 1000
 
 
 def _joined(parts: dict[str, object], name: str, between: str) -> str | None:

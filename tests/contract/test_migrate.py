@@ -33,7 +33,7 @@ async def terms(store: Store) -> list[str]:
 
 def steps(database: "Database", *scripts: str) -> list[migrate.Migration]:
     known = migrate.known(database.engine)
-    more = [migrate.Migration(n, "more", script, frozenset()) for n, script in enumerate(scripts, len(known) + 1)]
+    more = [migrate.Migration(n, "more", script, frozenset()) for n, script in enumerate(scripts, known[-1].number + 1)]
     return [*known, *more]
 
 

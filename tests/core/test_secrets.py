@@ -16,7 +16,9 @@ HEX = "3f9a1c7e5b2d8046"
 NEAR = {
     "private": "private: this is `<private>` as a word, and <privately> too",
     "private-key": "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0B\n-----END PUBLIC KEY-----",
+    "keepsake-proposal": "tokens of proposals begin with ks_prop_ and 64 digits",
     "keepsake-key": "keys begin with ks_live_ and 64 digits, such as ks_live_3f9a…",
+    "keepsake-token": "ks_oauth_…",
     "aws-access-key": "AKIAQ3EGTZ and ASIA PACIFIC REGION, BAKIA1234567890123456789",
     "aws-secret-key": "the secret access key: rotated every ninety days by a job",
     "github-token": "ghp_short, GHP_ and github_pat_docs",

@@ -157,7 +157,7 @@ async def test_search_goes_on_with_both_models_while_memories_move(told: App, mo
 async def _move_one(app: App, model: embeddings.Model) -> int:
     bank = (await app.store.read(1, lambda tx: embeddings.elsewhere(tx, 1, model.id, embedding.EVERY)))[0]
     due = await app.store.read(1, lambda tx: embeddings.due(tx, 1, bank, model.id, 1))
-    await embedding._replace(app, jobs.Job(1, bank, 1, "embed", "", 1, 1), model, due)
+    await embedding._replace(app, jobs.Job(1, bank, 1, "embed", "", 1, 1), model, due, {})
     return due[0].memory
 
 

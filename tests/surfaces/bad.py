@@ -29,8 +29,9 @@ UNCLEAN = ["\x00", "a\x00b", "\ud800", "text \udfff text"]
 PATHS = ["../etc", "..", "a/b", "a\\b", "../../..", "a/../b", "\n", " ", " a", "a ", "", "x" * 200, "\x1b[31m", "\x00"]
 
 
-#: Arguments that name a bank.
-BANKS = ("bank_id", "project")
+#: Arguments that name a bank, or several.
+BANKS = ("bank_id", "project", "projectSlug")
+SEVERAL = ("projectSlugs",)
 
 
 def nested(depth: int) -> Json:
@@ -61,6 +62,7 @@ def choices(name: str, schema: Json) -> list[Any]:
     for option in options:
         if option.get("type") == "array":
             bad += _wrong_for(option)
+            bad += [["fresh", path] for path in PATHS] if name in SEVERAL else []
     if "object" in kinds:
         bad += [*WRONG_FOR_OBJECT, nested(20), {str(n): n for n in range(201)}]
     return bad
@@ -69,7 +71,8 @@ def choices(name: str, schema: Json) -> list[Any]:
 def good(schema: Json) -> Json:
     """Arguments that are all right but for what is put in their place."""
     properties = schema.get("properties", {})
-    return {name: "fresh" if name in BANKS else _good(properties[name]) for name in schema.get("required", [])}
+    named: Json = dict.fromkeys(BANKS, "fresh") | {name: ["fresh"] for name in SEVERAL}
+    return {name: named.get(name) or _good(properties[name]) for name in schema.get("required", [])}
 
 
 def _good(schema: Json) -> Any:
@@ -81,7 +84,8 @@ def _wrong_for(schema: Json) -> list[Any]:
     is_numbers = schema["items"].get("type") == "integer"
     bad = [one for one in WRONG_FOR_LIST if one != [1]] + [["1"], [1.5], [0], [2**60]] if is_numbers else WRONG_FOR_LIST
     few: list[Any] = [[]] if schema.get("minItems") else []
-    return [*bad, *few, *([[1] * (schema["maxItems"] + 1)] if is_numbers and "maxItems" in schema else [])]
+    one: Any = 1 if is_numbers else "fresh"
+    return [*bad, *few, *([[one] * (schema["maxItems"] + 1)] if "maxItems" in schema else [])]
 
 
 def unknown(rng: random.Random) -> tuple[str, Any]:

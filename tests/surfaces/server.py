@@ -13,12 +13,14 @@ from keepsake.context import App
 from keepsake.surfaces import serve, stdio
 from keepsake.surfaces.front import Endpoint
 from keepsake.surfaces.http import Site
+from tests.gate import gated
 from tests.surfaces import probes
 
 
 def extend(site: Site) -> None:
     """Add the probes at a path of their own."""
     site.more.append(("/probe", Endpoint(site.app, probes.DIALECT, site.sessions)))
+    site.more.append(("/gated", Endpoint(site.app, gated.GATED, site.sessions)))
 
 
 def announce(app: App, address: str) -> None:

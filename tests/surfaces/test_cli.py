@@ -24,11 +24,11 @@ SECRET = re.compile(r"ks_live_[0-9a-f]{64}")
     [
         ("version", {"version", "python"}),
         ("status", {"version", "store", "banks", "memories", "jobs", "failing", "embedding", "keys"}),
-        ("bank create work", {"name", "title", "mission", "disposition", "created_at"}),
+        ("bank create work", {"name", "title", "mission", "disposition", "created_at", "repository"}),
         ("bank list", {"banks"}),
         ("key list", {"keys"}),
         ("config list", {"settings"}),
-        ("verify", {"ok", "chains", "entries", "broken"}),
+        ("verify", {"ok", "chains", "entries", "broken", "compared"}),
         ("call --list", {"dialect", "tools"}),
         ("call list_banks", {"banks"}),
     ],

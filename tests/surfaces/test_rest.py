@@ -15,9 +15,22 @@ SHARED = {"Content-Type": "application/json"}
 #: Where a schema cannot say all that is asked: a key's name that can be printed and an end to come, numbers in metadata
 #: or in what is imported that a store can hold, an answer's shape where a language model is, a change that changes
 #: something, a project's identity.
-UNSAID = """
+_UNSAID = (
+    "bank[.]alias",
+    "bank[.]sync",
+    "check[.]add",
+    "import",
+    "key[.]create",
+    "key[.]revoke",
+    "memory[.]reflect",
+    "memory[.]retain",
+    "model[.]update",
+    "proposal[.]create",
+    "user[.][a-z]+",
+)
+UNSAID = f"""
 [[operations]]
-include-path-regex = "(bank[.]alias|key[.]create|key[.]revoke|memory[.]retain|memory[.]reflect|model[.]update|import)$"
+include-path-regex = "({"|".join(_UNSAID)})$"
 checks.positive_data_acceptance.enabled = false
 """
 

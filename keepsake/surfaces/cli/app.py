@@ -9,7 +9,22 @@ import typer
 from keepsake import __version__
 from keepsake.settings import load
 from keepsake.surfaces import logs
-from keepsake.surfaces.cli import banks, config, connect, doctor, importing, keys, overview, scan, serving, tools
+from keepsake.surfaces.cli import (
+    approvals,
+    banks,
+    checks,
+    config,
+    connect,
+    doctor,
+    importing,
+    keys,
+    overview,
+    scan,
+    serving,
+    syncing,
+    tools,
+    users,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -29,13 +44,17 @@ app.command("call", context_settings=_RAW)(tools.call)
 app.command("connect")(connect.connect)
 app.command("disconnect")(connect.disconnect)
 app.add_typer(keys.app, name="key")
+app.add_typer(users.app, name="user")
+app.add_typer(approvals.app, name="approvals")
 app.add_typer(banks.app, name="bank")
+app.add_typer(checks.app, name="check")
 app.add_typer(config.app, name="config")
 app.command("status")(overview.status)
 app.command("doctor")(doctor.examine)
 app.command("verify")(overview.verify)
 app.command("scan")(scan.scan)
 app.command("import")(importing.import_)
+app.command("sync")(syncing.sync_)
 app.command("version")(overview.version)
 
 

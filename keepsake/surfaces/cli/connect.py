@@ -141,7 +141,7 @@ def _target(settings: Settings, bank: str | None, dialect: str | None, url: str 
 
 def _instructions(target: Target, client: Client) -> str:
     """What the client's rules say, which depends on whether it reaches one bank or all."""
-    table = catalog.DIALECTS if target.only(client) is None else catalog.DIALECTS | catalog.BOUND
+    table = catalog.DIALECTS if target.only(client) is None else {**catalog.DIALECTS, **catalog.BOUND}
     return table[target.dialect].instructions
 
 

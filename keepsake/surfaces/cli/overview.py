@@ -1,10 +1,14 @@
 """`keepsake status`, `verify` and `version`."""
 
+import json
 import platform
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from keepsake import __version__
+from keepsake.core.errors import BadInput
 from keepsake.ops import audit
 from keepsake.ops import status as status_ops
 from keepsake.surfaces.cli import show
@@ -34,9 +38,21 @@ def _many(count: int, one: str, several: str) -> str:
     return f"{count:,} {one if count == 1 else several}"
 
 
-def verify(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Check that nothing in the audit log was changed."""
-    checked = ask(effective(data_dir, database_url), audit.verify)
+def verify(
+    file: Annotated[Path | None, typer.Argument(help="Heads exported earlier, to check the log against.")] = None,
+    export: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the signed heads here instead.")] = None,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Check that nothing in the audit log was changed, or write down where it ends, signed."""
+    settings = effective(data_dir, database_url)
+    if export is not None:
+        made = ask(settings, audit.export)
+        _write(export, made.model_dump_json(indent=2))
+        _written(export, len(made.heads), as_json)
+        return
+    checked = ask(settings, audit.verify, export=None if file is None else _read(file))
     if as_json:
         show.document(checked)
     else:
@@ -46,6 +62,27 @@ def verify(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: 
             show.line(f"  {_whose(broken)}: entry {broken.entry} is the first that does not fit.")
     if not checked.ok:
         raise typer.Exit(1)
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"Cannot write {file} ({error.strerror}).") from error
+
+
+def _written(file: Path, heads: int, as_json: bool) -> None:
+    if as_json:
+        show.document({"file": str(file), "heads": heads})
+        return
+    show.line(f"{file} has the signed heads of {_many(heads, 'chain', 'chains')}. Keep it on another machine.")
+
+
+def _read(file: Path) -> object:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"Cannot read {file} as an export of the audit log ({error}).") from error
 
 
 def _whose(broken: audit.BrokenChain) -> str:

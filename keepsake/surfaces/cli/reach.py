@@ -54,7 +54,7 @@ class Here:
     def ctx(self) -> Ctx:
         """One request of the owner, who stays within the bank that was named."""
         banks = None if self.bank is None else frozenset({self.bank})
-        return self.app.ctx(local_owner().narrowed(banks=banks), self.bank)
+        return self.app.ctx(local_owner().narrowed(banks=banks), self.bank, surface="cli")
 
     async def call(self, operation: AnyOperation, arguments: Arguments) -> BaseModel:
         return await dispatch.call(self.ctx, operation.id, arguments)
@@ -120,7 +120,9 @@ def is_remote(settings: Settings) -> bool:
 @asynccontextmanager
 async def connected(settings: Settings, bank: str | None = None) -> "AsyncIterator[httpx.AsyncClient]":
     """A client of the server that KEEPSAKE_URL names, with its key and bank."""
-    headers = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
+    headers = {"X-Keepsake-Surface": "cli"}
+    if settings.api_key:
+        headers["Authorization"] = f"Bearer {settings.api_key}"
     if bank is not None:
         headers["X-Bank-Id"] = bank
     try:
@@ -151,9 +153,14 @@ async def reached(settings: Settings, bank: str | None = None) -> AsyncIterator[
 
 def ask(settings: Settings, operation: Operation[Ctx, G, R], **arguments: object) -> R:
     """Run one operation and give its result; what is None is left out."""
+    return ask_in(settings, None, operation, **arguments)
+
+
+def ask_in(settings: Settings, bank: str | None, operation: Operation[Ctx, G, R], /, **arguments: object) -> R:
+    """The same within a bank, which its first write makes."""
 
     async def asked() -> BaseModel:
-        async with reached(settings) as reach:
+        async with reached(settings, bank) as reach:
             return await reach.call(operation, {name: value for name, value in arguments.items() if value is not None})
 
     result = asyncio.run(asked())

@@ -11,7 +11,7 @@ from keepsake.core.models import InBank
 from keepsake.surfaces.cli import arguments, show
 from keepsake.surfaces.cli.options import effective
 from keepsake.surfaces.cli.reach import ask_tool
-from keepsake.tools import catalog
+from keepsake.tools import catalog, gate
 from keepsake.tools.dialect import Dialect, Tool, schema
 
 #: The command's own options with a value, and those without.
@@ -49,7 +49,7 @@ def call(words: Words = None) -> None:
         return
     if name is None:
         raise BadInput("Say which tool to call; `keepsake call --list` shows them.")
-    tool = dialect.tools.get(name)
+    tool = dialect.tools.get(name) or gate.TOOLS.get(name)
     if tool is None:
         raise UnknownTool(f"There is no tool {name!r} in {dialect.name}; `keepsake call --list` shows the tools.")
     if "help" in own:
