@@ -4,17 +4,26 @@ import hashlib
 import hmac
 from collections.abc import Collection
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from keepsake.auth import oauth as rules
-from keepsake.auth.external import Issuers
 from keepsake.auth.keys import PREFIX
 from keepsake.core import clock, roles
 from keepsake.core.errors import Unauthenticated
+from keepsake.core.lazy import lazy
 from keepsake.core.principal import EVERY_SCOPE, LOCAL_ORG, Principal, Rights, local_owner
 from keepsake.settings import Settings
-from keepsake.store import keys, oauth, users
+from keepsake.store import keys
 from keepsake.store.engine import Tx
 from keepsake.store.store import Store
+
+if TYPE_CHECKING:
+    from keepsake.auth import oauth as rules
+    from keepsake.auth.external import Issuers
+    from keepsake.store import oauth, users
+else:
+    rules = lazy("keepsake.auth.oauth")
+    oauth = lazy("keepsake.store.oauth")
+    users = lazy("keepsake.store.users")
 
 #: The tenant key is counted under this id; no stored key has it.
 TENANT = 0
@@ -26,7 +35,7 @@ async def principal(
     token: str | None,
     *,
     open_door: bool,
-    issuers: Issuers | None = None,
+    issuers: "Issuers | None" = None,
     resources: Collection[str] = (),
 ) -> Principal:
     """Find out who asks; `open_door`: no credential is needed while none exists, `issuers`: who else may vouch.
@@ -107,7 +116,7 @@ async def _client_of(store: Store, token: str, resources: Collection[str]) -> Pr
 async def of_person(store: Store, who: Principal, person: int) -> Principal:
     """A credential of a person, which may do no more than that person may at this moment."""
 
-    async def find(tx: Tx) -> tuple[users.User | None, dict[str | None, list[str]]]:
+    async def find(tx: Tx) -> "tuple[users.User | None, dict[str | None, list[str]]]":
         return await users.of_id(tx, who.org, person), await users.roles(tx, who.org, person)
 
     user, held = await store.read(who.org, find)

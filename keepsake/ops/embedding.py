@@ -8,7 +8,7 @@ from keepsake.core import log, secrets
 from keepsake.core.errors import Unavailable
 from keepsake.core.lazy import lazy
 from keepsake.services import embed
-from keepsake.store import banks, bulk, embeddings, jobs
+from keepsake.store import banks, embeddings, jobs
 from keepsake.store.engine import Body, Tx, VectorRow
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from keepsake.ops import budget
     from keepsake.services import remote
     from keepsake.services.remote import Remote
+    from keepsake.store import bulk
 
     #: A question as a model sees it, by model and text; None for a model that cannot be asked now.
     Known = dict[tuple[int, str], npt.NDArray[np.float32] | None]
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 else:
     budget = lazy("keepsake.ops.budget")
     remote = lazy("keepsake.services.remote")
+    bulk = lazy("keepsake.store.bulk")
 
 T = TypeVar("T")
 BATCH = 16

@@ -1,9 +1,11 @@
 """Forgetting: what goes with a memory when it is purged, and the receipt that stays."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from keepsake.context import Ctx
-from keepsake.core import facts, text
+from keepsake.core import text
+from keepsake.core.lazy import lazy
 from keepsake.core.models import Receipt
 from keepsake.ops import receipts, storing
 from keepsake.store import (
@@ -21,6 +23,11 @@ from keepsake.store import (
     threads,
 )
 from keepsake.store.engine import Tx
+
+if TYPE_CHECKING:
+    from keepsake.core import facts
+else:
+    facts = lazy("keepsake.core.facts")
 
 #: Rows removed by one statement.
 BATCH = 500

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from keepsake.core import text
 from keepsake.core.lazy import lazy
@@ -72,27 +72,33 @@ class Reply:
     is_cut: bool = False
 
 
-class Said(BaseModel):
+class Answer(BaseModel):
+    """A part of a server's answer; most processes never read one, so it is built when it is."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class Said(Answer):
     """The message of a choice."""
 
     content: str | None = None
 
 
-class Choice(BaseModel):
+class Choice(Answer):
     """One of the answers; we ask for one."""
 
     message: Said
     finish_reason: str | None = None
 
 
-class Used(BaseModel):
+class Used(Answer):
     """What the server counted."""
 
     prompt_tokens: int = Field(0, ge=0)
     completion_tokens: int = Field(0, ge=0)
 
 
-class Completion(BaseModel):
+class Completion(Answer):
     """The part of a server's answer that we read."""
 
     choices: list[Choice] = Field(min_length=1)

@@ -4,11 +4,17 @@ import json
 import secrets
 import uuid
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from keepsake.core import clock
-from keepsake.store import proposals
+from keepsake.core.lazy import lazy
 from keepsake.store.engine import Row, Tx
 from keepsake.store.store import Store
+
+if TYPE_CHECKING:
+    from keepsake.store import proposals
+else:
+    proposals = lazy("keepsake.store.proposals")
 
 #: Skepticism, literalism and empathy, 1 to 5, as the hindsight seed's banks carry them.
 DISPOSITION = {"skepticism": 3, "literalism": 3, "empathy": 3}

@@ -11,14 +11,17 @@ import asyncpg
 
 from keepsake.core.errors import Conflict, Misconfigured, Unavailable
 from keepsake.core.lazy import lazy
-from keepsake.store import dialect, pgvectors, queries
+from keepsake.store import dialect, pgvectors
 from keepsake.store.engine import Asked, Body, Doc, Found, Match, Nearest, Row, Value, VectorRow, Wanted
 from keepsake.store.tsearch import tsquery, tsvector
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from keepsake.store import queries
 else:
     np = lazy("numpy")
+    queries = lazy("keepsake.store.queries")
 
 T = TypeVar("T")
 CONNECTIONS = 10

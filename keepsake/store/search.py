@@ -3,13 +3,19 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from keepsake.core import words as text
-from keepsake.core.query import Document
+from keepsake.core.lazy import lazy
 from keepsake.core.rank import Corpus, bm25, essential
 from keepsake.store import memories
 from keepsake.store.engine import Ask, Doc, Found, Row, Tx, Value, Wanted
 from keepsake.store.memories import Memory
+
+if TYPE_CHECKING:
+    from keepsake.core import query
+else:
+    query = lazy("keepsake.core.query")
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 #: No question reads more documents than this, however common its words.
@@ -170,7 +176,7 @@ async def coverage(tx: Tx, org: int, banks: Sequence[int], asked: Sequence[str])
     return covered
 
 
-async def documents(tx: Tx, org: int, bank: int, rows: Mapping[int, Memory]) -> dict[int, Document]:
+async def documents(tx: Tx, org: int, bank: int, rows: Mapping[int, Memory]) -> "dict[int, query.Document]":
     """What memories hold, by field, as the index knows it and as it was written."""
     found = await tx.all(
         "SELECT id, title, body, concepts, facts, files FROM search_docs"
@@ -184,7 +190,7 @@ async def documents(tx: Tx, org: int, bank: int, rows: Mapping[int, Memory]) -> 
     for row in found:
         stems = {name: row[name].replace(f" {before}", " ") for name in _OWN}
         fields = of(rows[row["id"]])
-        made[row["id"]] = Document(stems, {name: getattr(fields, name) for name in _OWN})
+        made[row["id"]] = query.Document(stems, {name: getattr(fields, name) for name in _OWN})
     return made
 
 

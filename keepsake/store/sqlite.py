@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import apsw
 
 from keepsake.core.lazy import lazy
-from keepsake.store import dialect, queries
+from keepsake.store import dialect
 from keepsake.store.engine import Asked, Body, Doc, Found, Match, Nearest, Row, Tx, Value, VectorRow, Wanted
 
 if TYPE_CHECKING:
     import asyncio
     from concurrent import futures
 
-    from keepsake.store import vectors
+    from keepsake.store import queries, vectors
 else:
     # A hook reads and writes with a connection alone: it has no time for these.
     asyncio = lazy("asyncio")
     futures = lazy("concurrent.futures")
+    queries = lazy("keepsake.store.queries")
     vectors = lazy("keepsake.store.vectors")
 
 T = TypeVar("T")
