@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -36,18 +36,18 @@ async def principal(
     *,
     open_door: bool,
     issuers: "Issuers | None" = None,
-    resources: Collection[str] = (),
+    resources: Callable[[], Collection[str]] = tuple,
 ) -> Principal:
     """Find out who asks; `open_door`: no credential is needed while none exists, `issuers`: who else may vouch.
 
-    `resources`: as what we are addressed, which an OAuth token must have been made for.
+    `resources`: tells as what we are addressed, which an OAuth token must have been made for.
     """
     if token is not None and (tenant := _tenant(settings, token)):
         return tenant
     if token is not None and issuers is not None and not token.startswith(PREFIX) and issuers.may_know(token):
         return await issuers.principal(token)
     if token is not None and rules.is_access(token):
-        return await _client_of(store, token, resources)
+        return await _client_of(store, token, resources())
     if token is not None:
         return await _key_holder(store, token)
     if open_door and not await credentials_exist(store, settings):
