@@ -112,9 +112,10 @@ def sqlite_file(path: Path, steps: list[Migration] | None = None) -> None:
         try:
             # Another process may have migrated while this one waited for the lock.
             applied = _applied(connection)
-            for step in pending(steps, applied):
-                if applied:
-                    _snapshot(path, step)
+            todo = pending(steps, applied)
+            if applied and todo:
+                _snapshot(path, todo[0])
+            for step in todo:
                 _apply(connection, step)
             connection.execute("COMMIT")
         finally:

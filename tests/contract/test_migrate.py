@@ -54,6 +54,19 @@ async def test_a_new_step_is_applied_once(store: Store, database: "Database") ->
     assert await store.read(ORG, lambda tx: tx.all("SELECT id FROM extra")) == [{"id": 1}]
 
 
+def test_a_file_is_copied_once_before_however_many_steps(tmp_path: Path) -> None:
+    place = tmp_path / "keepsake.db"
+    migrate.sqlite_file(place)
+    one, two = "CREATE TABLE one (n BIGINT)", "CREATE TABLE two (n BIGINT)"
+    known = migrate.known("sqlite")
+    first = known[-1].number + 1
+    more = [migrate.Migration(first + n, "more", script, frozenset()) for n, script in enumerate((one, two))]
+
+    migrate.sqlite_file(place, [*known, *more])
+
+    assert [copy.name for copy in tmp_path.glob("*.before-*")] == [f"keepsake.db.before-{first:04}"]
+
+
 async def test_a_newer_schema_is_refused(database: "Database") -> None:
     await database.migrate(steps(database, "CREATE TABLE extra (id BIGINT)"))
 
