@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from keepsake.core.errors import Unavailable
 from keepsake.core.lazy import lazy
 from keepsake.core.loopback import is_loopback
+from keepsake.services import endpoint, safefetch
 
 if TYPE_CHECKING:
     import httpx
@@ -30,23 +31,14 @@ async def fetched(url: str) -> list[Jwk]:
 
 
 async def _read(url: str) -> bytes:
-    # Reading the certificates takes 50 ms, which the event loop cannot spare.
-    certificates = await asyncio.to_thread(httpx.create_ssl_context)
+    certificates = await asyncio.to_thread(endpoint.certificates)
     near = is_loopback(urlsplit(url).hostname or "")
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
     async with (
         httpx.AsyncClient(follow_redirects=False, trust_env=not near, verify=certificates, timeout=SECONDS) as client,
         client.stream("GET", url, headers=headers) as answer,
     ):
-        if answer.status_code != 200:
-            raise ValueError(f"status {answer.status_code}")
-        body = b""
-        # As it is sent: a small answer must not unfold into a large one.
-        async for part in answer.aiter_raw():
-            body += part
-            if len(body) > LARGEST:
-                raise ValueError("too large")
-        return body
+        return await safefetch.whole(answer, LARGEST)
 
 
 def _keys(body: bytes) -> list[Jwk]:

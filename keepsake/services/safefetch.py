@@ -46,11 +46,16 @@ async def _read(url: str, resolve: Resolve, transport: "httpx.AsyncBaseTransport
     client = httpx.AsyncClient(follow_redirects=False, trust_env=False, verify=certificates, transport=transport)
     named = {"sni_hostname": parts.hostname}
     async with client, client.stream("GET", pinned, headers=headers, extensions=named, timeout=SECONDS) as answer:
-        if answer.status_code != 200:
-            raise ValueError(f"status {answer.status_code}")
-        body = b""
-        async for part in answer.aiter_raw():
-            body += part
-            if len(body) > LARGEST:
-                raise ValueError("too large")
-        return body
+        return await whole(answer, LARGEST)
+
+
+async def whole(answer: "httpx.Response", largest: int) -> bytes:
+    """A document as it was sent, if it is there and small; it is not unfolded, which could make it large."""
+    if answer.status_code != 200:
+        raise ValueError(f"status {answer.status_code}")
+    body = b""
+    async for part in answer.aiter_raw():
+        body += part
+        if len(body) > largest:
+            raise ValueError("too large")
+    return body

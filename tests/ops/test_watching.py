@@ -168,12 +168,14 @@ def test_runs_keep_their_pace_and_their_distance() -> None:
 
 
 async def test_due_checks_are_found_by_an_index(app: App) -> None:
-    if app.store.engine.name != "sqlite":
-        pytest.skip("a planner that knows how few rows there are reads them all")
-
     async def body(tx: Tx) -> str:
-        rows = await tx.all("EXPLAIN QUERY PLAN SELECT id FROM checks WHERE wake_at <= 5 ORDER BY wake_at LIMIT 9")
-        return str([row["detail"] for row in rows])
+        due = "SELECT id FROM checks WHERE wake_at <= 5 ORDER BY wake_at LIMIT 9"
+        if app.store.engine.name == "sqlite":
+            return str(await tx.all(f"EXPLAIN QUERY PLAN {due}"))
+        # So few rows would be read whole; what matters is that the index can answer.
+        await tx.run("SET LOCAL enable_seqscan = off")
+        await tx.run("SET LOCAL enable_sort = off")
+        return str(await tx.all(f"EXPLAIN {due}"))
 
     assert "checks_due" in await app.store.read(ORG, body)
 

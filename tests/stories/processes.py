@@ -1,5 +1,6 @@
 """Real processes for stories: servers that listen, stdio servers that answer, and how they die."""
 
+import asyncio
 import json
 import os
 import re
@@ -23,6 +24,31 @@ def environment(data_dir: Path, url: str = "") -> dict[str, str]:
     """The surroundings of a process: this store and nothing of the developer's own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("KEEPSAKE_", "HINDSIGHT_"))}
     return {**kept, "KEEPSAKE_DATA_DIR": str(data_dir), "KEEPSAKE_DATABASE_URL": url}
+
+
+class Worker:
+    """A worker of a story in a process of its own."""
+
+    def __init__(self, module: str, data_dir: Path, url: str, since: int) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", module, str(since)],
+            env=environment(data_dir, url),
+            cwd=Path(__file__).parents[2],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    async def ready(self) -> None:
+        """Wait until it works."""
+        assert self.process.stdout is not None
+        assert await asyncio.to_thread(self.process.stdout.readline) == "ready\n"
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self.process.kill()
+        self.process.wait(30)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
 
 class Server:

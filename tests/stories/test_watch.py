@@ -1,8 +1,6 @@
 """A page is really taken down and brought back, while the workers that watch it are killed; on both stores."""
 
 import asyncio
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,35 +16,11 @@ from keepsake.store.store import Store
 from tests import watched
 from tests.conftest import Database
 from tests.stories.counting_worker import hurried
-from tests.stories.processes import environment
+from tests.stories.processes import Worker
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60
-
-
-class Worker:
-    """A worker in a process of its own."""
-
-    def __init__(self, data_dir: Path, url: str, since: int) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.stories.watching_worker", str(since)],
-            env=environment(data_dir, url),
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    async def ready(self) -> None:
-        assert self.process.stdout is not None
-        assert await asyncio.to_thread(self.process.stdout.readline) == "ready\n"
-
-    def kill(self) -> None:
-        """End it as a power cut would."""
-        self.process.kill()
-        self.process.wait(30)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
 
 
 async def until(holds: Callable[[], Any]) -> None:
@@ -74,7 +48,7 @@ async def test_an_outage_is_one_incident_though_workers_are_killed(tmp_path: Pat
     async def stands(state: str) -> bool:
         return bool((await asked("check.status"))[state])
 
-    workers = [Worker(tmp_path, url, since) for _ in range(2)]
+    workers = [Worker("tests.stories.watching_worker", tmp_path, url, since) for _ in range(2)]
     try:
         await asyncio.gather(*(one.ready() for one in workers))
         async with watched.web() as page:
@@ -83,7 +57,7 @@ async def test_an_outage_is_one_incident_though_workers_are_killed(tmp_path: Pat
             await page.down()
             workers[0].kill()
             await until(lambda: stands("down"))
-            workers[0] = Worker(tmp_path, url, since)
+            workers[0] = Worker("tests.stories.watching_worker", tmp_path, url, since)
             await workers[0].ready()
             workers[1].kill()
             await page.up()

@@ -3,8 +3,6 @@
 import asyncio
 import os
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -17,38 +15,13 @@ from keepsake.store import jobs
 from keepsake.store.store import Store
 from tests.conftest import Database
 from tests.stories import counting_worker
-from tests.stories.processes import Stdio, environment
+from tests.stories.processes import Stdio, Worker
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[2]
 OPERATIONS, KILLS = (1_000, 60) if os.environ.get("KEEPSAKE_SOAK") else (100, 8)
 WORKERS, PATIENCE_S = 4, 300
 ORG, BANK = 1, 7
-
-
-class Worker:
-    """A worker in a process of its own."""
-
-    def __init__(self, data_dir: Path, url: str, since: int) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.stories.counting_worker", str(since)],
-            env=environment(data_dir, url),
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    async def ready(self) -> None:
-        """Wait until it works."""
-        assert self.process.stdout is not None
-        assert await asyncio.to_thread(self.process.stdout.readline) == "ready\n"
-
-    def kill(self) -> None:
-        """End it as a power cut would."""
-        self.process.kill()
-        self.process.wait(30)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
 
 
 async def open_jobs(store: Store) -> int:
@@ -62,7 +35,7 @@ async def test_every_operation_ends_exactly_once_though_workers_are_killed(
     url = database.place if database.engine == "postgres" else ""
     chosen, since = random.Random(OPERATIONS), clock.now()
     store = await database.open()
-    workers = [Worker(tmp_path, url, since) for _ in range(WORKERS)]
+    workers = [Worker("tests.stories.counting_worker", tmp_path, url, since) for _ in range(WORKERS)]
     killed = 0
     try:
         await asyncio.gather(*(one.ready() for one in workers))
@@ -73,7 +46,7 @@ async def test_every_operation_ends_exactly_once_though_workers_are_killed(
             if killed < KILLS:
                 victim = chosen.randrange(WORKERS)
                 workers[victim].kill()
-                workers[victim] = Worker(tmp_path, url, since)
+                workers[victim] = Worker("tests.stories.counting_worker", tmp_path, url, since)
                 killed += 1
                 # A worker that has not begun yet cannot be torn out of its work.
                 await workers[victim].ready()
