@@ -25,6 +25,7 @@ serve: $(VENV)/.installed
 	@$(BIN)/keepsake serve $(ARGS) || test $$? -eq 130
 
 test: check
+	@scripts/system
 	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 check: $(VENV)/.installed-test
@@ -40,7 +41,8 @@ bench-quality: $(VENV)/.installed-test
 
 soak: $(VENV)/.installed-test
 	KEEPSAKE_SOAK=1 $(BIN)/python -m pytest -v tests/stories/test_crash.py tests/stories/test_many_processes.py \
-		tests/stories/test_workers.py tests/stories/test_gate.py tests/auth/test_oauth_rotation.py $(ARGS)
+		tests/stories/test_workers.py tests/stories/test_gate.py tests/stories/test_exec_crash.py \
+		tests/auth/test_oauth_rotation.py $(ARGS)
 
 clients: $(VENV)/.installed-test
 	$(BIN)/python scripts/clients.py $(ARGS)
