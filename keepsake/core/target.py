@@ -53,13 +53,14 @@ def parsed(kind: str, text: str) -> Target:
     if parts.fragment or (parts.query and kind != "http"):
         raise ValueError("must not have a fragment, nor a query where it is no web address")
     try:
-        host, port = parts.hostname or "", parts.port or PORTS.get(parts.scheme, 0)
+        host, port = parts.hostname or "", PORTS.get(parts.scheme, 0) if parts.port is None else parts.port
     except ValueError:
         raise ValueError("must have a port from 1 to 65535") from None
     if not port:
         raise ValueError("must name a port, such as db.example:5432")
     path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}" if kind == "http" else parts.path.strip("/")
-    return Target(parts.scheme, _host(host), port, path)
+    # What stands in brackets is an address and nothing else.
+    return Target(parts.scheme, _host(f"[{host}]" if "[" in parts.netloc else host), port, path)
 
 
 def _split(kind: str, text: str) -> SplitResult:

@@ -34,6 +34,11 @@ class NoAddress(Unavailable):
     """A name that has no address, or none that may be used; the message says which."""
 
 
+def are_public(found: Sequence[str]) -> bool:
+    """Whether each of these addresses is public."""
+    return all(is_public(ipaddress.ip_address(address)) for address in found)
+
+
 def is_public(address: Address) -> bool:
     """Whether an address is that of any host on the internet, and neither ours nor our network's."""
     if isinstance(address, ipaddress.IPv4Address):
@@ -44,7 +49,7 @@ def is_public(address: Address) -> bool:
 async def resolved(host: str, *, anywhere: bool) -> list[str]:
     """The addresses of a host, to be connected to as they are; unless it may be anywhere, each must be public."""
     found = literal(host) or await _looked_up(host)
-    if not anywhere and not all(is_public(ipaddress.ip_address(address)) for address in found):
+    if not anywhere and not are_public(found):
         # Which address it is would tell a stranger about our network.
         raise NoAddress("is refused: its address is private, and only the owner of this machine may watch those")
     return found

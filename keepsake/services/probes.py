@@ -11,13 +11,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from keepsake import __version__
 from keepsake.core import target as targets
 from keepsake.core.clock import SECOND
 from keepsake.core.errors import Unavailable
 from keepsake.core.lazy import lazy
 from keepsake.core.target import Target
-from keepsake.services import addresses, endpoint
+from keepsake.services import addresses, endpoint, pinned
 from keepsake.store.checks import Check
 
 if TYPE_CHECKING:
@@ -166,27 +165,13 @@ async def _http(check: Check, target: Target) -> None:
     async def dial(address: str) -> None:
         transport = httpx.AsyncHTTPTransport(verify=endpoint.certificates(), trust_env=False)
         async with transport:
-            response = await transport.handle_async_request(_request(target, address))
+            response = await transport.handle_async_request(pinned.request(target, address))
             try:
                 await _as_expected(check, target, response)
             finally:
                 await response.aclose()
 
     await _dialled(target, check, dial)
-
-
-def _request(target: Target, address: str) -> "httpx.Request":
-    """A request to the very address that was checked, in the name that it was found by; a redirect is not followed."""
-    host = f"[{address}]" if ":" in address else address
-    headers = {
-        "Host": target.authority,
-        "User-Agent": f"keepsake/{__version__}",
-        "Accept": "*/*",
-        "Accept-Encoding": "identity",
-        "Connection": "close",
-    }
-    url = f"{target.scheme}://{host}:{target.port}{target.path}"
-    return httpx.Request("GET", url, headers=headers, extensions={"sni_hostname": target.host})
 
 
 async def _as_expected(check: Check, target: Target, response: "httpx.Response") -> None:
