@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from tests import github_code
 from tests.llm_server import Fails, Raw, Redirects, served
 
 Json = dict[str, Any]
@@ -69,6 +70,8 @@ class Forge:
     review_comments: dict[int, list[Json]] = field(default_factory=dict)
     releases: list[Json] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
+    about: Json = field(default_factory=dict)
+    commits: list[Json] = field(default_factory=list)
     #: Issues that were deleted (410), or moved to another repository (its path).
     gone: dict[int, str] = field(default_factory=dict)
     #: Issues that their list leaves out for once.
@@ -216,14 +219,15 @@ def answered(forge: Forge, request: Request) -> Response:
     """What GitHub says to a request that it understood."""
     what: str = request.path_params["what"]
     parts = what.split("/")
+    if request.url.path == "/search/code":
+        found = github_code.searched(forge, dict(request.query_params), request.headers["accept"])
+        return JSONResponse(found) if found else refused(422, "Validation Failed")
     shown = [one for number, one in forge.issues.items() if number not in forge.hidden]
     listed = {"issues": shown, "pulls": [*forge.pulls.values()], "releases": forge.releases}
     if what in listed:
         return paged(forge, request, wanted(request, listed[what]))
-    if what.startswith("git/trees/"):
-        return tree(forge, what.removeprefix("git/trees/"))
-    if what.startswith("contents/"):
-        return contents(forge, what.removeprefix("contents/"))
+    if parts[0] in ("", "contents", "git", "languages", "readme", "commits"):
+        return described(forge, what)
     if parts[0] in ("issues", "pulls") and (number := int(parts[1])) in forge.gone:
         to = forge.gone[number]
         return RedirectResponse(f"{forge.url}{to}", 301) if to else refused(410, "This issue was deleted")
@@ -284,8 +288,27 @@ def tree(forge: Forge, ref: str) -> Response:
 def contents(forge: Forge, path: str) -> Response:
     if path in forge.files:
         return Response(forge.files[path], media_type="application/vnd.github.raw+json; charset=utf-8")
-    below = [{"type": "file", "path": name} for name in forge.files if name.startswith(f"{path}/")]
-    return JSONResponse(below) if below else refused(404, "Not Found")
+    start = f"{path}/" if path else ""
+    below: dict[str, Json] = {}
+    for name, body in forge.files.items():
+        if name.startswith(start):
+            first, slash, _ = name[len(start) :].partition("/")
+            kind, size = ("dir", 0) if slash else ("file", len(body))
+            below[first] = {"type": kind, "name": first, "path": f"{start}{first}", "size": size}
+    return JSONResponse([*below.values()]) if below else refused(404, "Not Found")
+
+
+def described(forge: Forge, what: str) -> Response:
+    """What a repository says of itself."""
+    if what.startswith("git/trees/"):
+        return tree(forge, what.removeprefix("git/trees/"))
+    if what.startswith("contents"):
+        return contents(forge, what.removeprefix("contents").removeprefix("/"))
+    if what == "readme":
+        return contents(forge, next((path for path in forge.files if path.lower().startswith("readme")), "readme"))
+    if what == "commits" and not forge.commits:
+        return refused(409, "Git Repository is empty.")
+    return JSONResponse(forge.commits if what == "commits" else github_code.told(forge, what))
 
 
 async def half() -> AsyncIterator[bytes]:
@@ -354,7 +377,13 @@ def application(forge: Forge) -> Starlette:
     # An issue that was moved is another repository's now.
     moved = forge._item(20, "Moved", "", "ada", forge.tick()) | {"repository_url": "https://elsewhere/repos/octo/other"}
     elsewhere = Route("/repositories/7/issues/20", lambda _: JSONResponse(moved))
-    return Starlette(routes=[*(Route(f"{root}/{{what:path}}", asked) for root in roots), elsewhere])
+
+    async def itself(request: Request) -> Response:
+        request.path_params["what"] = ""
+        return await asked(request)
+
+    own = [Route(roots[0], itself), Route("/search/code", itself)]
+    return Starlette(routes=[*own, *(Route(f"{root}/{{what:path}}", asked) for root in roots), elsewhere])
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from keepsake.core import secrets
 from keepsake.core.errors import BadInput, KeepsakeError, NotFound
 from keepsake.core.lazy import lazy
 from keepsake.store import banks, history, repos
-from keepsake.store.memories import Filter
+from keepsake.store.filters import Filter
 from keepsake.store.repos import Repo
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ async def read(ctx: Ctx, project: Project, path: str, start: int = 1, end: int =
     if file.size > LARGEST:
         raise Unreadable(f"{path} is too large to be read: {file.size} bytes.")
     if file.blob not in project._texts:
-        project._texts[file.blob] = await asyncio.to_thread(_lines, path, await _content(ctx, project, file))
+        project._texts[file.blob] = await asyncio.to_thread(lines_of, path, await _content(ctx, project, file))
     lines = project._texts[file.blob]
     first = min(max(1, start), max(1, len(lines)))
     last = len(lines) if end == WHOLE else min(len(lines), end if end >= first else len(lines), first + LINES - 1)
@@ -153,7 +153,7 @@ async def _content(ctx: Ctx, project: Project, file: repos.File) -> bytes:
         raise Unreadable(f"{file.path} could not be read: {error}") from error
 
 
-def _lines(path: str, content: bytes) -> tuple[str, ...]:
+def lines_of(path: str, content: bytes) -> tuple[str, ...]:
     """The lines of a text, without its secrets."""
     if b"\0" in content:
         raise Unreadable(f"{path} is no text.")

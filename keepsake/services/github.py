@@ -235,9 +235,9 @@ class Connection:
             found, path = [*found, *page.items], page.next
         return found[:most]
 
-    async def one(self, kind: type[Item], path: str) -> Item:
+    async def one(self, kind: type[Item], path: str, accept: str = JSON) -> Item:
         """One thing."""
-        made = await self._asked(path, JSON, "", lambda reply, _: kind.model_validate_json(_whole(reply)))
+        made = await self._asked(path, accept, "", lambda reply, _: kind.model_validate_json(_whole(reply)))
         assert made is not None, "without an etag nothing is unchanged"
         return made
 
@@ -245,7 +245,10 @@ class Connection:
         """A file at a revision, no more of it than the limit."""
         if not path or _SEGMENT.search(path):
             raise BadInput(f"{path!r} is no path in a repository.")
-        asked = f"{repository(full_name)}/contents/{quote(path)}?{urlencode({'ref': ref})}"
+        return await self.raw(f"{repository(full_name)}/contents/{quote(path)}?{urlencode({'ref': ref})}", path, limit)
+
+    async def raw(self, asked: str, path: str, limit: int = LARGEST_FILE) -> Content:
+        """The bytes behind a path of the API, no more than the limit; `path` is what a complaint calls it."""
         made = await self._asked(asked, RAW, "", lambda reply, _: _content(reply, path), limit)
         assert made is not None, "without an etag nothing is unchanged"
         return made

@@ -89,6 +89,8 @@ class Command:
     protocols: str = ""
     #: Configuration that must not be seen in a list of processes.
     private: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: The status by which it says that it found nothing, where that is no failure.
+    nothing: int = 0
 
     @property
     def line(self) -> list[str]:
@@ -142,9 +144,14 @@ async def started(command: Command) -> AsyncIterator[asyncio.subprocess.Process]
     try:
         yield process
     finally:
-        _end(process)
-        await _emptied(process)
-        await process.wait()
+        await ended(process)
+
+
+async def ended(process: asyncio.subprocess.Process) -> None:
+    """End a process that leads a session of its own, with all that it started."""
+    _end(process)
+    await _emptied(process)
+    await process.wait()
 
 
 async def _emptied(process: asyncio.subprocess.Process) -> None:
@@ -176,7 +183,7 @@ async def chunks(command: Command) -> AsyncGenerator[bytes]:
             async for chunk in _read(process.stdout, command.patience_s):
                 yield chunk
             told = await hearing
-            if await process.wait():
+            if await process.wait() not in (0, command.nothing):
                 raise Failed(plain(told))
         finally:
             giving.cancel()
