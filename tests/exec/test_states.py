@@ -1,0 +1,190 @@
+"""An invocation's states, driven at random against a small model of what is allowed."""
+
+import asyncio
+import tempfile
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+
+from keepsake import dispatch
+from keepsake.context import App, Ctx
+from keepsake.core import invocation
+from keepsake.core.clock import DAY, MINUTE, SECOND
+from keepsake.core.errors import KeepsakeError
+from keepsake.ops import outcomes, running
+from keepsake.store import invocations
+from keepsake.store.invocations import Due
+from tests.auth.conftest import opened
+from tests.exec.executing import agent, enrolled, owner
+
+#: Seconds in which the same request is the same run, and for which an approval may be waited for.
+WINDOW, PATIENCE = 600, 3_600
+
+
+@dataclass
+class Made:
+    """An invocation as it should stand."""
+
+    id: str
+    text: str
+    tool: str
+    state: str
+    since: int
+    expires_at: int
+    lease_until: int = 0
+    runs: int = 0
+    seen: list[str] = field(default_factory=list)
+
+    def at(self, now: int) -> str:
+        return invocation.now_is(self.state, self.expires_at, self.lease_until, now)  # type: ignore[arg-type]  # a state
+
+
+class Invocations(RuleBasedStateMachine):
+    """Two tools, one that runs at once and one that a person agrees to; whoever runs them may die at any point."""
+
+    made = Bundle("made")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.stack = AsyncExitStack()
+        folder = tempfile.TemporaryDirectory()
+        self.stack.callback(folder.cleanup)
+        opening = self.stack.enter_async_context(opened(Path(folder.name)))
+        self.now = 1_800_000_000_000_000
+        self.app: App = replace(self.loop.run_until_complete(opening), now=lambda: self.now)
+        self.every: list[Made] = []
+        self.held: dict[str, Any] = {}
+        for name, more in {"free": {}, "asks": {"effect": "mutate", "approval": "person"}}.items():
+            given: dict[str, Any] = {"approval_s": PATIENCE, "window_s": WINDOW, "concurrency": 100, **more}
+            self.loop.run_until_complete(enrolled(self.app, name, **given))
+
+    def teardown(self) -> None:
+        self.loop.run_until_complete(self.stack.aclose())
+        self.loop.close()
+
+    def tried(self, ctx: Ctx, operation: str, /, **given: object) -> dict[str, Any] | str:
+        """What it gives, or the code of its refusal."""
+        try:
+            return self.loop.run_until_complete(dispatch.call(ctx, operation, given)).model_dump()
+        except KeepsakeError as error:
+            return error.code
+
+    @rule(target=made, tool=st.sampled_from(["free", "asks"]), text=st.sampled_from(["a", "b"]))
+    def ask(self, tool: str, text: str) -> Made:
+        told = self.tried(agent(self.app), "exec.invoke", tool=tool, arguments={"text": text})
+        assert isinstance(told, dict)
+        same = [one for one in self.every if (one.tool, one.text) == (tool, text)]
+        known = next((one for one in same if self.now < one.since + WINDOW * SECOND), None)
+        if known is not None:
+            assert (told["id"], told["status"]) == (known.id, known.at(self.now))
+            return known
+        state, lasts = ("queued", invocation.QUEUED) if tool == "free" else ("awaiting_approval", PATIENCE * SECOND)
+        assert told["status"] == state and told["id"] not in {one.id for one in self.every}
+        new = Made(told["id"], text, tool, state, self.now, self.now + lasts)
+        self.every.append(new)
+        return new
+
+    @rule(made=made, approve=st.booleans())
+    def decide(self, made: Made, approve: bool) -> None:
+        done = self.tried(owner(self.app), "approval.decide", id=made.id, approve=approve)
+
+        assert isinstance(done, dict) == (made.at(self.now) == "awaiting_approval")
+        if isinstance(done, dict):
+            made.state = "queued" if approve else "denied"
+            made.expires_at = self.now + invocation.QUEUED if approve else made.expires_at
+
+    @rule(made=made)
+    def decide_as_the_agent(self, made: Made) -> None:
+        assert isinstance(self.tried(agent(self.app), "approval.decide", id=made.id, approve=True), str)
+
+    @rule(made=made)
+    def cancel(self, made: Made) -> None:
+        done = self.tried(agent(self.app), "exec.cancel", id=made.id)
+
+        assert isinstance(done, dict)
+        if made.at(self.now) in invocation.WAITING:
+            made.state = "cancelled"
+        assert done["status"] == made.at(self.now)
+
+    @rule(made=made)
+    def start(self, made: Made) -> None:
+        """Someone takes it to run it, and may never be heard of again."""
+        try:
+            due = Due(1, int(made.id), made.tool, "queued")
+            found = self.loop.run_until_complete(running._started(self.app, due, set()))
+        except running.Busy:
+            assert made.state != "queued"
+            return
+        if made.at(self.now) == "queued":
+            assert found is not None
+            self.held[made.id] = found
+            made.state, made.lease_until, made.runs = "running", self.now + invocation.LEASE, made.runs + 1
+        else:
+            assert found is None and made.at(self.now) == "expired"
+            made.state = "expired"
+
+    @rule(made=made, state=st.sampled_from(["succeeded", "failed", "timed_out", "cancelled"]))
+    def end(self, made: Made, state: Any) -> None:
+        """Whoever runs it tells its end, perhaps after everybody gave it up."""
+        if made.id not in self.held:
+            return
+        execution = running.Execution(self.app, *self.held.pop(made.id))
+        self.loop.run_until_complete(execution._end(outcomes.Came(state, "")))
+        if made.state in ("running", "unknown"):
+            made.state = state
+
+    @rule()
+    def sweep(self) -> None:
+        """Someone writes down what time has made of them."""
+        due = self.loop.run_until_complete(
+            self.app.store.engine.look(lambda tx: invocations.due(tx, self.now, 100)),
+        )
+        for one in due:
+            if one.state != "queued":
+                self.loop.run_until_complete(running._lapsed(self.app, one))
+        for made in self.every:
+            made.state = made.at(self.now) if made.state != "queued" else made.state
+
+    @rule(made=made, status=st.sampled_from(["succeeded", "failed"]))
+    def settle(self, made: Made, status: str) -> None:
+        done = self.tried(owner(self.app), "invocation.settle", id=made.id, status=status)
+
+        assert isinstance(done, dict) == (made.at(self.now) == "unknown")
+        made.state = status if isinstance(done, dict) else made.state
+
+    @rule(by=st.sampled_from([SECOND, MINUTE, 11 * MINUTE, 16 * MINUTE, DAY]))
+    def wait(self, by: int) -> None:
+        self.now += by
+
+    @invariant()
+    def everyone_sees_what_is(self) -> None:
+        for made in self.every:
+            told = self.tried(agent(self.app), "exec.get", id=made.id)
+            assert isinstance(told, dict)
+            assert told["status"] == made.at(self.now)
+            assert made.runs <= 1
+            if made.seen and made.seen[-1] != told["status"]:
+                # What lies between two looks may have passed unseen, but nothing leads back.
+                assert _leads(made.seen[-1], told["status"]), (made.seen, told["status"])
+            made.seen.append(told["status"])
+
+
+def _leads(one: str, other: str) -> bool:
+    """Whether a state may become another, by whatever way."""
+    reached, todo = set[str](), [one]
+    while todo:
+        for to in invocation.FOLLOWS.get(todo.pop(), ()):  # type: ignore[call-overload]  # a state
+            if to not in reached:
+                reached.add(to)
+                todo.append(to)
+    return other in reached
+
+
+TestInvocations = Invocations.TestCase
+TestInvocations.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
