@@ -1,5 +1,7 @@
 """`make clients`: connects real MCP clients to a fresh Keepsake over HTTP and stdio, and prints what they saw.
 
+Each is set up by hand, by `keepsake connect`, and by the bundles of the dialects keepsake and xerotier, key included.
+
 Between client and server stands a tap that copies bytes and notes which revision was spoken and how many tools passed.
 """
 
@@ -14,9 +16,15 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+from keepsake.ops.bundling import Granted
+from keepsake.surfaces.connect import bundle
+from keepsake.surfaces.connect import clients as connecting
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".cache" / "clients"
@@ -65,6 +73,11 @@ class Place:
     home: Path
     url: str
     command: list[str]
+
+    @property
+    def base(self) -> str:
+        """The server without the path of its dialect."""
+        return self.url.removesuffix("/keepsake/mcp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,17 +167,15 @@ async def claude(place: Place, transport: str) -> str:
     return await claude_listed(place, await run(place, CLAUDE, "mcp", "add", *target))
 
 
-async def claude_listed(place: Place, said: str) -> str:
+async def claude_listed(place: Place, said: str, name: str = "keepsake") -> str:
     """Let Claude Code connect to what its files name."""
     told = await run(place, CLAUDE, "mcp", "list")
-    return "" if re.search("keepsake: .*[✔✓] Connected", told) else reason(f"{told}\n{said}")
+    return "" if re.search(f"{name}: .*[✔✓] Connected", told) else reason(f"{told}\n{said}")
 
 
 async def connect(place: Place, transport: str, client: str) -> str:
     """Let `keepsake connect` write a client's files: the configuration, the rules and the hooks."""
-    where = (
-        ["--url", place.url.removesuffix("/mcp")] if transport == "http" else ["--data-dir", str(place.home / "data")]
-    )
+    where = ["--url", place.base] if transport == "http" else ["--data-dir", str(place.home / "data")]
     return await run(place, sys.executable, "-m", "keepsake", "connect", client, "--write", "--hooks", *where)
 
 
@@ -184,7 +195,7 @@ async def codex_connected(place: Place, transport: str) -> str:
     (place.home / "codex").mkdir(parents=True, exist_ok=True)
     said = await connect(place, transport, "codex")
     told = await app_server(place)
-    return "" if '"retain"' in told else reason(f"{told}\n{said}")
+    return "" if '"remember"' in told else reason(f"{told}\n{said}")
 
 
 async def opencode(place: Place, transport: str) -> str:
@@ -196,10 +207,10 @@ async def opencode(place: Place, transport: str) -> str:
     return await opencode_listed(place)
 
 
-async def opencode_listed(place: Place, said: str = "") -> str:
+async def opencode_listed(place: Place, said: str = "", name: str = "keepsake") -> str:
     """Let opencode connect to what its files name."""
     told = re.sub(r"\x1b\[[0-9;]*m", "", await run(place, OPENCODE, "mcp", "list"))
-    return "" if re.search(r"✓\s+keepsake\s+connected", told) else reason(f"{told}\n{said}")
+    return "" if re.search(rf"✓\s+{name}\s+connected", told) else reason(f"{told}\n{said}")
 
 
 async def codex(place: Place, transport: str) -> str:
@@ -212,7 +223,7 @@ async def codex(place: Place, transport: str) -> str:
     lines = ["[mcp_servers.keepsake]", *lines, "startup_timeout_sec = 30", ""]
     (folder / "config.toml").write_text("\n".join(lines))
     told = await app_server(place)
-    return "" if '"retain"' in told else reason(told)
+    return "" if '"remember"' in told else reason(told)
 
 
 async def app_server(place: Place) -> str:
@@ -247,6 +258,58 @@ async def app_server(place: Place) -> str:
     return "Failed: the app server ended without an answer"
 
 
+async def bundled(place: Place, client: str, dialect: str) -> str:
+    """The configuration of a client's bundle, with the key that the server made for it in it."""
+    wanted = json.dumps({"client": client, "bank": "work", "workspace": True}).encode()
+    asked = Request(f"{place.base}/v1/operations/client.bundle", wanted, {"Content-Type": "application/json"})
+
+    def answered() -> Granted:
+        with urlopen(asked, timeout=PATIENCE) as answer:
+            return Granted.model_validate_json(answer.read())
+
+    # In a thread to its end: the tap, through which it comes, lives in this one.
+    granted = await asyncio.to_thread(answered)
+    told = bundle.made(connecting.CLIENTS[client], bundle.Asked(place.base, dialect, has_key_inside=True), granted)
+    return told.files[0].text
+
+
+async def claude_bundled(place: Place, transport: str, dialect: str) -> str:
+    """Claude Code with its bundle, where it asks nobody whether a project is trusted."""
+    (place.home / ".claude.json").write_text(await bundled(place, "claude-code", dialect))
+    return await claude_listed(place, "", dialect)
+
+
+async def opencode_bundled(place: Place, transport: str, dialect: str) -> str:
+    """Opencode with its bundle."""
+    (place.home / "opencode.json").write_text(await bundled(place, "opencode", dialect))
+    return await opencode_listed(place, "", dialect)
+
+
+async def codex_bundled(place: Place, transport: str, dialect: str) -> str:
+    """Codex with its bundle."""
+    (place.home / "codex").mkdir(parents=True, exist_ok=True)
+    (place.home / "codex" / "config.toml").write_text(await bundled(place, "codex", dialect))
+    told = await app_server(place)
+    return "" if f'"{SAVES[dialect]}"' in told else reason(told)
+
+
+async def inspector_bundled(place: Place, transport: str, dialect: str) -> str:
+    """The inspector with the address and headers of a bundle."""
+    server = json.loads(await bundled(place, "cursor", dialect))["mcpServers"][dialect]
+    headers = [word for name, value in server["headers"].items() for word in ("--header", f"{name}: {value}")]
+    command = [NODE, INSPECTOR, "--cli", server["url"], "--transport", "http", *headers, "--method", "tools/list"]
+    told = await run(place, *command)
+    return "" if f'"{SAVES[dialect]}"' in told else reason(told)
+
+
+#: A tool by which each dialect is known.
+SAVES = {"keepsake": "remember", "xerotier": "xerotier.memory.save"}
+BUNDLED = {
+    "inspector": inspector_bundled,
+    "claude-code": claude_bundled,
+    "opencode": opencode_bundled,
+    "codex app-server": codex_bundled,
+}
 CLIENTS: dict[str, Callable[[Place, str], Coroutine[Any, Any, str]]] = {
     "inspector (legacy)": inspector_legacy,
     "inspector (modern)": inspector_modern,
@@ -256,6 +319,10 @@ CLIENTS: dict[str, Callable[[Place, str], Coroutine[Any, Any, str]]] = {
     "claude-code (connect)": claude_connected,
     "opencode (connect)": opencode_connected,
     "codex app-server (connect)": codex_connected,
+}
+#: Only for a server with an address.
+BUNDLES: dict[str, Callable[[Place, str], Coroutine[Any, Any, str]]] = {
+    f"{name} (bundle, {dialect})": partial(make, dialect=dialect) for name, make in BUNDLED.items() for dialect in SAVES
 }
 
 
@@ -309,7 +376,7 @@ def tee(log: Path, command: list[str]) -> int:
 async def attempt(name: str, place: Place, transport: str) -> str:
     """Let a client connect; empty when it did, else why not."""
     try:
-        return await CLIENTS[name](place, transport)
+        return await (CLIENTS | BUNDLES)[name](place, transport)
     except OSError as error:
         return f"it could not be started: {error}"
 
@@ -348,11 +415,13 @@ def table(rows: list[Seen]) -> str:
     return "\n".join(lines)
 
 
-async def main() -> int:
-    """Connect every client both ways; fails when one could not."""
+async def main(words: list[str]) -> int:
+    """Connect every client both ways, or those whose names hold one of the words; fails when one could not."""
     rows = []
-    for name in CLIENTS:
-        for way in (over_http, over_stdio):
+    for name in (*CLIENTS, *BUNDLES):
+        if words and not any(word in name for word in words):
+            continue
+        for way in (over_http, over_stdio) if name in CLIENTS else (over_http,):
             rows.append(await way(name))
             print(f"{name} over {rows[-1].transport}: {rows[-1].error or 'connected'}", flush=True)
     print("\n" + table(rows))
@@ -365,4 +434,4 @@ if __name__ == "__main__":
     if shutil.which("npm") is None:
         sys.exit("The clients come from npm. Install Node and npm, and try again.")
     install()
-    sys.exit(asyncio.run(main()))
+    sys.exit(asyncio.run(main(sys.argv[1:])))

@@ -53,8 +53,8 @@ def test_a_client_of_one_bank_is_told_no_banks_to_name(keepsake: Terminal, home:
     bound = (home / ".claude/CLAUDE.md").read_text()
     keepsake("connect", "claude-code", "--url", "http://127.0.0.1:1", "--write")
 
-    assert catalog.BOUND["hindsight"].instructions in bound and "bank_id" not in bound
-    assert catalog.DIALECTS["hindsight"].instructions in (home / ".claude/CLAUDE.md").read_text()
+    assert catalog.BOUND["keepsake"].instructions in bound and "names the banks" not in bound
+    assert catalog.DIALECTS["keepsake"].instructions in (home / ".claude/CLAUDE.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_client_of_one_bank_is_told_no_banks_to_name(keepsake: Terminal, home:
 def test_each_client_finds_a_server_by_its_own_words(
     keepsake: Terminal, home: Path, name: str, told: dict[str, object]
 ) -> None:
-    keepsake("connect", name, "--url", "http://127.0.0.1:1/", "--bank", "a b", "--write")
+    keepsake("connect", name, "--url", "http://127.0.0.1:1/", "--dialect", "hindsight", "--bank", "a b", "--write")
 
     address = "http://127.0.0.1:1/mcp/a%20b/"
     assert entry(home, name) == {key: address if value == "URL" else value for key, value in told.items()}

@@ -11,7 +11,7 @@ from keepsake.core.errors import BadInput
 
 #: What the server is called in every client's file.
 NAME = "keepsake"
-#: Where a client finds its key; no file ever holds the key itself.
+#: Where a client finds its key; a file holds the key itself only where it was asked to.
 KEY_VARIABLE = "KEEPSAKE_API_KEY"
 Shape = Literal["claude", "nested", "gemini", "flat", "windsurf", "kiro", "vscode", "scripts", "plugin"]
 
@@ -40,6 +40,8 @@ class Rules:
     is_own_file: bool = False
     #: What its own file begins with.
     front: str = ""
+    #: Where a bundle puts it in a project, when that is elsewhere.
+    bundled: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,11 @@ class Client:
     #: What remains for the user to do.
     todo: tuple[str, ...] = ()
     hooks_todo: tuple[str, ...] = ()
+
+    @property
+    def reads_variables(self) -> bool:
+        """Whether its file can name a variable of the environment instead of a key."""
+        return bool(self.variable) or self.key == "mcp_servers"
 
 
 _CLAUDE_EVENTS = {
@@ -132,7 +139,7 @@ CLIENTS: dict[str, Client] = {
             variable=_BRACES,
             is_in_project=True,
             hooks=Hooks("{claude}/settings.json", ".claude/settings.json", "claude", _CLAUDE_EVENTS),
-            rules=Rules("{claude}/CLAUDE.md", "CLAUDE.md"),
+            rules=Rules("{claude}/CLAUDE.md", "CLAUDE.md", bundled=".claude/CLAUDE.md"),
             home="{claude}",
             todo=("Restart Claude Code; `/mcp` shows the server.",),
         ),

@@ -52,6 +52,13 @@ class Target:
     has_key: bool = False
     #: Where the memories are, when that is not the usual place.
     data_dir: str = ""
+    #: The key itself, only where it shall stand in a file.
+    secret: str = ""
+    #: The bank and its org as xerotier's headers and addresses know them.
+    workspace: str = ""
+    project: str = ""
+    #: What the server is called in the file.
+    name: str = NAME
 
     def only(self, client: Client) -> str | None:
         """The bank that a client reaches alone: the one that was named, else that of the project it works in."""
@@ -78,15 +85,24 @@ class Target:
     @property
     def address(self) -> str:
         """Where the dialect is served, for the bank that was named."""
-        base = self.url.rstrip("/") + PATHS[self.dialect]
+        project = f"/{self.project}" if self.project and self.dialect == "xerotier" else ""
+        base = self.url.rstrip("/") + project + PATHS[self.dialect]
         return f"{base}/{quote(self.bank, safe='')}/" if self.bank and self.dialect == "hindsight" else base
 
     def headers(self, client: Client) -> dict[str, Json]:
-        """What is sent along; the key only as the name of a variable."""
-        bank: dict[str, Json] = {"X-Bank-Id": self.bank} if self.bank and self.dialect != "hindsight" else {}
+        """What is sent along; the key as the name of a variable, unless it shall stand in the file."""
+        if self.secret:
+            return {"Authorization": f"Bearer {self.secret}", **self.place}
         if not self.has_key or not client.variable:
-            return bank
-        return {"Authorization": f"Bearer {client.variable.format(KEY_VARIABLE)}", **bank}
+            return {**self.place}
+        return {"Authorization": f"Bearer {client.variable.format(KEY_VARIABLE)}", **self.place}
+
+    @property
+    def place(self) -> dict[str, Json]:
+        """The header that names the bank, where the address does not."""
+        if self.dialect == "xerotier":
+            return {"X-Xerotier-Workspace": self.workspace} if self.workspace else {}
+        return {"X-Bank-Id": self.bank} if self.bank and self.dialect != "hindsight" else {}
 
 
 def command() -> tuple[str, ...]:
@@ -120,14 +136,18 @@ def table(client: Client, target: Target) -> str:
     lines: dict[str, Json] = {"command": first, "args": [*rest]}
     if target.url:
         lines = {"url": target.address}
-    if target.has_key:
+    if target.has_key and not target.secret:
         # Codex hands a server only the variables that it is told to.
         lines |= {"bearer_token_env_var": KEY_VARIABLE} if target.url else {"env_vars": [KEY_VARIABLE]}
     lines |= _json(client.remote if target.url else client.local)
+    if target.dialect == "xerotier":
+        # Its governed commands may take longer than Codex waits.
+        lines = {"enabled": True, **lines, "tool_timeout_sec": 60}
     told = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in lines.items()]
-    if target.url and target.bank and target.dialect != "hindsight":
-        told.append(f'http_headers = {{ "X-Bank-Id" = {json.dumps(target.bank, ensure_ascii=False)} }}')
-    return "\n".join([f"[{client.key}.{NAME}]", *told])
+    if target.url and (headers := target.headers(client)):
+        pairs = (f"{json.dumps(name)} = {json.dumps(value, ensure_ascii=False)}" for name, value in headers.items())
+        told.append(f"http_headers = {{ {', '.join(pairs)} }}")
+    return "\n".join([f"[{client.key}.{target.name}]", *told])
 
 
 def _json(given: Mapping[str, object]) -> dict[str, Json]:
@@ -211,6 +231,6 @@ def plugin(target: Target) -> str:
     return text.replace(_COMMAND_MARK, json.dumps([*target.command, "hook", *target.hooks])[1:-1])
 
 
-def rules(instructions: str) -> str:
+def rules(instructions: str, name: str = NAME) -> str:
     """What a client is told in every session."""
-    return f"## Memory\n\n{instructions} These are tools of the MCP server `{NAME}`."
+    return f"## Memory\n\n{instructions} These are tools of the MCP server `{name}`."
