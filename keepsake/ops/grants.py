@@ -9,6 +9,7 @@ from keepsake.core import clock
 from keepsake.core.errors import Forbidden, NotFound
 from keepsake.core.models import Given, Result
 from keepsake.core.operation import Effect, operation
+from keepsake.ops import signing_in
 from keepsake.store import banks, keys, oauth, users
 from keepsake.store.engine import Tx
 
@@ -44,11 +45,21 @@ class Consents(Result):
 @operation("grant.list", effect=Effect.READ, scope="admin")
 async def list_(ctx: Ctx, given: ListGrants) -> Consents:
     """List what people let OAuth clients do, newest first."""
+    return await _listed(ctx, given, None)
+
+
+@operation("grant.mine", effect=Effect.READ, scope="")
+async def mine(ctx: Ctx, given: ListGrants) -> Consents:
+    """List what you let OAuth clients do in your name, newest first; on your account's page."""
+    return await _listed(ctx, given, signing_in.on_page(ctx))
+
+
+async def _listed(ctx: Ctx, given: ListGrants, person: int | None) -> Consents:
     uses = await ctx.store.engine.volatile(keys.last_uses)
 
     async def body(tx: Tx) -> Consents:
         held = [one for one in await oauth.grants(tx, ctx.org) if given.ended or _holds(one, ctx.now)]
-        shown = await _shown(tx, ctx, held)
+        shown = await _shown(tx, ctx, [one for one in held if person in (None, one.person)])
         return Consents(grants=[one.model_copy(update={"last_used_at": _told(uses.get(int(one.id)))}) for one in shown])
 
     return await ctx.read(body)
@@ -63,11 +74,20 @@ class RevokeGrant(Given):
 @operation("grant.revoke", effect=Effect.MUTATE, scope="admin")
 async def revoke(ctx: Ctx, given: RevokeGrant) -> Consent:
     """Take a consent back; every token that came of it is refused from the next request on."""
+    return await _revoked(ctx, given, None)
 
+
+@operation("grant.withdraw", effect=Effect.MUTATE, scope="")
+async def withdraw(ctx: Ctx, given: RevokeGrant) -> Consent:
+    """Take back what you let an OAuth client do in your name; on your account's page."""
+    return await _revoked(ctx, given, signing_in.on_page(ctx))
+
+
+async def _revoked(ctx: Ctx, given: RevokeGrant, person: int | None) -> Consent:
     async def body(tx: Tx) -> Changed[Consent]:
         id = int(given.id)
         grant = await oauth.grant(tx, ctx.org, id) if id < 2**63 else None
-        if grant is None or not _holds(grant, ctx.now):
+        if grant is None or not _holds(grant, ctx.now) or person not in (None, grant.person):
             raise NotFound("No such consent that holds. grant.list tells them.")
         if grant.person != ctx.principal.person and not ctx.principal.is_manager:
             raise Forbidden("only who manages the whole org takes back what others consented to.")

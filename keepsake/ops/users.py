@@ -52,14 +52,14 @@ class AddUser(Given):
 @operation("user.add", effect=Effect.MUTATE, scope="admin")
 async def add(ctx: Ctx, given: AddUser) -> Person:
     """Add a person, with a role in the whole org or at one bank."""
-    _check_manager(ctx)
+    check_manager(ctx)
 
     async def body(tx: Tx) -> Changed[Person]:
         user = users.User(ctx.org, ctx.store.new_id(), given.name, ctx.now)
         if not await users.insert(tx, user):
             raise Conflict(f"There is a person {given.name!r} already. `keepsake user role` changes what they may do.")
         if given.role is not None:
-            place = await _place(tx, ctx, given.bank)
+            place = await place_of(tx, ctx, given.bank)
             await users.grant(tx, ctx.org, users.Member(user.id, place, given.role), ctx.now)
         return Changed(await _person(tx, ctx, user), 0, [user.id], given.model_dump_json())
 
@@ -79,11 +79,28 @@ class People(Result):
 @operation("user.list", effect=Effect.READ, scope="admin")
 async def list_(ctx: Ctx, given: ListUsers) -> People:
     """List the people, what each may do where, and who is shut out."""
-    _check_manager(ctx)
+    check_manager(ctx)
 
     async def body(tx: Tx) -> People:
         held = await _held(tx, ctx)
         return People(users=[_shown(user, held.get(user.id, [])) for user in await users.listed(tx, ctx.org)])
+
+    return await ctx.read(body)
+
+
+class WhoAmI(Given):
+    """Nothing to say."""
+
+
+@operation("user.me", effect=Effect.READ, scope="")
+async def me(ctx: Ctx, given: WhoAmI) -> Person:
+    """Tell who you are and what roles you have where."""
+
+    async def body(tx: Tx) -> Person:
+        user = await users.of_id(tx, ctx.org, ctx.principal.person) if ctx.principal.person is not None else None
+        if user is None:
+            raise NotFound("This credential belongs to no person. `keepsake key list` tells what it may do.")
+        return _shown(user, (await _held(tx, ctx)).get(user.id, []))
 
     return await ctx.read(body)
 
@@ -102,7 +119,7 @@ async def role(ctx: Ctx, given: SetRole) -> Person:
     """Give a person a role, in the whole org or at one bank, or take it away; it counts from the next request on."""
 
     async def body(tx: Tx) -> Changed[Person]:
-        user, place = await _known(tx, ctx, given.name), await _place(tx, ctx, given.bank)
+        user, place = await _known(tx, ctx, given.name), await place_of(tx, ctx, given.bank)
         member = users.Member(user.id, place, given.role)
         if given.remove:
             is_changed = await users.withdraw(tx, ctx.org, member)
@@ -124,7 +141,7 @@ class DisableUser(Given):
 @operation("user.disable", effect=Effect.MUTATE, scope="admin")
 async def disable(ctx: Ctx, given: DisableUser) -> Person:
     """Shut a person out, or let them in again; every key of theirs stops or works with the next request."""
-    _check_manager(ctx)
+    check_manager(ctx)
 
     async def body(tx: Tx) -> Changed[Person]:
         user = await _known(tx, ctx, given.name)
@@ -136,15 +153,16 @@ async def disable(ctx: Ctx, given: DisableUser) -> Person:
     return await ctx.change(body)
 
 
-def _check_manager(ctx: Ctx) -> None:
+def check_manager(ctx: Ctx) -> None:
+    """Refuse who does not manage the whole org."""
     if not ctx.principal.is_manager:
         raise Forbidden("only who manages the whole org manages its people. At a bank, you can give and take roles.")
 
 
-async def _place(tx: Tx, ctx: Ctx, bank: str | None) -> int:
+async def place_of(tx: Tx, ctx: Ctx, bank: str | None) -> int:
     """Where a role is to hold; refused where the one who gives it is no owner."""
     if bank is None:
-        _check_manager(ctx)
+        check_manager(ctx)
         return users.EVERYWHERE
     policy.check_bank(ctx.principal, bank)
     found = await banks.named(tx, ctx.org, bank)

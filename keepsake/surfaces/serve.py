@@ -10,6 +10,7 @@ from keepsake import context
 from keepsake.auth import verify
 from keepsake.context import App
 from keepsake.core.errors import Misconfigured
+from keepsake.ops import invitations
 from keepsake.settings import Settings
 from keepsake.surfaces import bearer, metrics
 from keepsake.surfaces.http import Site
@@ -36,10 +37,10 @@ def nothing_more(site: Site) -> None:
 async def run(settings: Settings, announce: Announce, extend: Callable[[Site], None] = nothing_more) -> None:
     """Serve until a signal says otherwise; `extend` lets tests add endpoints of their own."""
     async with context.open(settings) as app:
-        if not bearer.is_loopback(settings.host) and not await verify.credentials_exist(app.store, settings):
+        if not bearer.is_loopback(settings.host) and not await _is_guarded(app):
             raise Misconfigured(
-                f"Not starting on {settings.host}: anyone who reaches it could read and delete everything. Make a key"
-                " first with `keepsake key create`, or bind to 127.0.0.1."
+                f"Not starting on {settings.host}: nobody could be told from anybody else. Make an account first with"
+                " `keepsake user invite NAME --role owner`, or a key with `keepsake key create`, or bind to 127.0.0.1."
             )
         listener = _bound(settings)
         site = Site(app)
@@ -58,6 +59,11 @@ async def run(settings: Settings, announce: Announce, extend: Callable[[Site], N
         server = Server(config, site)
         announce(app, _address(listener))
         await server.serve(sockets=[listener])
+
+
+async def _is_guarded(app: App) -> bool:
+    """Whether someone has a credential, or a link by which they get one."""
+    return await verify.credentials_exist(app.store, app.settings) or await invitations.any_open(app)
 
 
 def _bound(settings: Settings) -> socket.socket:

@@ -13,7 +13,7 @@ from keepsake.core import issuers, log
 from keepsake.core.errors import Unauthenticated
 from keepsake.core.principal import Principal, local_owner
 from tests.auth.conftest import as_, bearer, made, opened, served
-from tests.auth.issuing import AUDIENCE, SECRET, Signer, claims, listed, named, publishing
+from tests.auth.issuing import AUDIENCE, HERE, SECRET, Signer, claims, listed, named, publishing
 from tests.auth.test_limits import within_a_minute
 
 
@@ -31,6 +31,29 @@ async def test_a_good_token_is_taken_at_keystone_and_nowhere_else(tmp_path: Path
     assert again.status_code == 200
     assert [answer.status_code for answer in (*elsewhere, rest)] == [401, 401, 401]
     assert publisher.asked == 1
+
+
+PROTECTED = "/.well-known/oauth-protected-resource"
+
+
+async def test_who_is_refused_at_keystone_learns_which_issuers_are_taken(tmp_path: Path) -> None:
+    word = {"issuer": "a word", "audience": AUDIENCE, "secret": SECRET}
+    told = json.dumps([{"issuer": HERE, "audience": AUDIENCE, "secret": SECRET}, word])
+    async with served(tmp_path, KEEPSAKE_JWT_ISSUERS=told) as server:
+        refused = await listed(server, None)
+        base = str(server.http.base_url).rstrip("/")
+        alone = await server.http.get(f"{PROTECTED}/api/mcp")
+        without = [(await server.http.get(path)).status_code for path in (PROTECTED, f"{PROTECTED}/mcp")]
+        await as_(server.app, local_owner(), "user.add", name="ada", role="reader")
+        both = (await server.http.get(f"{PROTECTED}/api/mcp")).json()
+        ours = [(await server.http.get(path)).json() for path in (PROTECTED, f"{PROTECTED}/mcp")]
+
+    assert f'resource_metadata="{base}{PROTECTED}/api/mcp"' in refused.headers["www-authenticate"]
+    assert (alone.status_code, alone.json()["authorization_servers"]) == (200, [HERE])
+    # Ours is named only where someone could sign in, theirs only where their tokens are taken.
+    assert without == [404, 404]
+    assert both["authorization_servers"] == [base, HERE]
+    assert [one["authorization_servers"] for one in ours] == [[base], [base]]
 
 
 def confused(signer: Signer) -> str:
@@ -90,7 +113,8 @@ async def test_every_fault_is_401_and_none_is_told_from_another(tmp_path: Path) 
             answers = {what: await listed(server, token) for what, token in tokens.items()}
 
     assert {what: answer.status_code for what, answer in answers.items() if answer.status_code != 401} == {}
-    assert {answer.headers["WWW-Authenticate"] for answer in answers.values()} == {'Bearer realm="keepsake"'}
+    [challenge] = {answer.headers["WWW-Authenticate"] for answer in answers.values()}
+    assert challenge.startswith('Bearer realm="keepsake", error="invalid_token", resource_metadata="http')
     told = {answer.json()["error"]["message"] for what, answer in answers.items() if what != "a key that is none"}
     assert len(told) == 1
 

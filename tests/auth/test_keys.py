@@ -285,7 +285,7 @@ async def test_the_single_key_of_the_seed_opens_everything(tmp_path: Path, varia
 async def test_without_credentials_nothing_but_loopback_is_bound(tmp_path: Path, host: str) -> None:
     started: list[str] = []
 
-    with pytest.raises(Misconfigured, match="Make a key first with `keepsake key create`"):
+    with pytest.raises(Misconfigured, match="or a key with `keepsake key create`"):
         await serve.run(
             settings.load({}, data_dir=tmp_path, host=host, port=0), lambda _, address: started.append(address)
         )

@@ -238,7 +238,7 @@ async def test_behind_a_proxy_the_public_address_counts(tmp_path: Path) -> None:
         given = {"csrf": hidden(form.text, "csrf"), "user": "ada", "password": PASSWORD}
         headers = {"Origin": "https://memory.example", "Cookie": cookie.partition(";")[0]}
         entered = await ada.server.http.post("/console/signin", data=given, headers=headers)
-        assert (entered.status_code, entered.headers["location"]) == (303, "/console/signin")
+        assert (entered.status_code, entered.headers["location"]) == (303, "/console")
         assert entered.headers["set-cookie"].startswith("__Host-keepsake=")
 
 

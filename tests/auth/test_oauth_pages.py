@@ -136,8 +136,8 @@ async def test_signing_in_leads_nowhere_else(tmp_path: Path) -> None:
             shown = await ada.http.get("/console/signin", params={"next": next})
 
             assert answer.status_code in (303, 400), next
-            assert answer.headers.get("location", "/console/").startswith("/console/"), next
-            assert shown.status_code == 400 or hidden(shown.text, "next").startswith("/console/"), next
+            assert f"{answer.headers.get('location', '/console')}/".startswith("/console/"), next
+            assert shown.status_code == 400 or f"{hidden(shown.text, 'next')}/".startswith("/console/"), next
 
 
 async def test_a_form_of_another_site_is_refused(tmp_path: Path) -> None:

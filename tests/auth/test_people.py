@@ -1,15 +1,18 @@
 """People: a key of theirs may do what they may now, where they may, and nothing more."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keepsake.auth import policy
 from keepsake.core import roles
 from keepsake.core.errors import Conflict, Forbidden, NotFound
-from keepsake.core.operation import SCOPES
+from keepsake.core.operation import AUDIT, SCOPES
 from keepsake.core.principal import LOCAL_ORG, Principal, Rights, local_owner
+from keepsake.ops.everything import REGISTRY
 from tests.auth.conftest import Json, as_, made, opened, served
 from tests.conftest import Database
 
@@ -85,6 +88,42 @@ async def test_an_owner_of_a_bank_manages_that_bank_and_nothing_else(tmp_path: P
         told = (await server.operation("key.create", key, name="hers")).json()
         await as_(server.app, me, "user.role", name="ada", role="owner", bank="api", remove=True)
         assert (await server.operation("memory.list", told["secret"], bank="api")).status_code == 403
+
+
+AUDITING = ("audit.list", "audit.verify", "audit.export")
+
+
+async def test_an_auditor_reads_the_audit_log_and_nothing_more(database: Database) -> None:
+    folder, environment = place(database)
+    async with served(folder, **environment) as server:
+        me = local_owner()
+        for bank in BANKS:
+            await as_(server.app, me, "bank.create", name=bank)
+        for name, role, bank in (("ada", "auditor", None), ("bob", "reader", None), ("eve", "auditor", "api")):
+            await as_(server.app, me, "user.add", name=name, role=role, bank=bank)
+        every = sorted(SCOPES)
+        whole = {
+            name: (await made(server.app, name, user=name, scopes=every))["secret"] for name in ("ada", "bob", "eve")
+        }
+        plain = (await made(server.app, "plain", user="ada"))["secret"]
+
+        async def chains(key: str) -> set[str | None]:
+            return {entry["bank"] for entry in (await server.operation("audit.list", key)).json()["entries"]}
+
+        for asked in AUDITING:
+            told = {name: (await server.operation(asked, key)).status_code for name, key in whole.items()}
+            assert told == {"ada": 200, "bob": 403, "eve": 200}
+            # A key that was not made for managing does not audit, whoever holds it.
+            assert (await server.operation(asked, plain)).status_code == 403
+        assert await chains(whole["ada"]) == {None, *BANKS}
+        assert await chains(whole["eve"]) == {"api"}
+        assert (await server.operation("audit.list", whole["eve"], only_bank="web")).status_code == 403
+        for asked in ("memory.list", "bank.list", "key.list", "user.list", "usage.get", "memory.retain"):
+            assert (
+                await server.operation(asked, whole["ada"], **{"content": "x"} if "retain" in asked else {})
+            ).status_code == 403
+        await as_(server.app, me, "user.role", name="ada", role="auditor", remove=True)
+        assert (await server.operation("audit.list", whole["ada"])).status_code == 403
 
 
 async def test_a_key_never_gains_by_its_person(tmp_path: Path) -> None:
@@ -186,6 +225,60 @@ def test_a_person_has_at_a_bank_what_credential_and_roles_both_give(who: Princip
             assert ((bank, scope) in allowed(who)) == (given and opened)
 
 
+# --- the same in what can be called ----------------------------------------------------------------------------------
+
+people_of = st.fixed_dictionaries(
+    {place: st.frozensets(st.sampled_from(roles.NAMES)) for place in (None, *NAMES)},
+)
+keys = st.fixed_dictionaries(
+    {
+        "scopes": scopes,
+        "banks": reaches,
+        "tier": st.sampled_from(["all", "core", "exec", "intel"]),
+        "may_destroy": st.booleans(),
+    }
+)
+Held = dict[str | None, frozenset[str]]
+
+
+def resolved(key: Json, held: Held, grant: frozenset[str]) -> Principal:
+    """A credential as a request finds it: what it was made for, what was consented to, what the person may."""
+    at = {bank: roles.scopes(names) for bank, names in held.items() if bank is not None}
+    rights = Rights(roles.scopes(held[None]), at)
+    who = Principal(org=LOCAL_ORG, name="user:ada", **{**key, "scopes": key["scopes"] & grant})
+    return replace(who.narrowed(scopes=rights.anywhere), person=1, rights=rights)
+
+
+def callable_(who: Principal) -> set[tuple[str, str]]:
+    """Every operation that may be called at a bank."""
+    found = [one for one in REGISTRY.values() if policy.may(who, one)]
+    return {(one.id, bank) for one in found for bank in NAMES if who.acting(one.scopes).sees(bank)}
+
+
+@settings(max_examples=60)
+@given(keys, people_of, scopes, keys, people_of, scopes)
+def test_less_of_anything_is_never_more(
+    key: Json, held: Held, grant: frozenset[str], less_key: Json, less_held: Held, less_grant: frozenset[str]
+) -> None:
+    before = callable_(resolved(key, held, grant))
+    reach = less_key["banks"] if key["banks"] is None else key["banks"] & (less_key["banks"] or frozenset(NAMES))
+    narrower = {
+        "scopes": key["scopes"] & less_key["scopes"],
+        "banks": reach,
+        "tier": less_key["tier"] if key["tier"] == "all" else key["tier"],
+        "may_destroy": key["may_destroy"] and less_key["may_destroy"],
+    }
+    fewer = {place: held[place] & less_held[place] for place in held}
+
+    for what, after in {
+        "key": resolved(narrower, held, grant),
+        "roles": resolved(key, fewer, grant),
+        "grant": resolved(key, held, grant & less_grant),
+        "all": resolved(narrower, fewer, grant & less_grant),
+    }.items():
+        assert callable_(after) <= before, what
+
+
 def test_the_roles_open_what_the_model_says() -> None:
     assert roles.scopes(["reader"]) == {"memory:read", "watch:read", "research:read", "inference"}
     assert roles.scopes(["editor"]) - roles.scopes(["reader"]) == {
@@ -194,5 +287,6 @@ def test_the_roles_open_what_the_model_says() -> None:
         "watch:write",
         "exec:invoke",
     }
-    assert roles.scopes(["owner"]) == set(SCOPES)
-    assert roles.scopes(["approver", "auditor"]) == frozenset()
+    assert roles.scopes(["owner"]) == {*SCOPES, AUDIT}
+    assert roles.scopes(["auditor"]) == {AUDIT}
+    assert roles.scopes(["approver"]) == frozenset()

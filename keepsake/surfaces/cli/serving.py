@@ -18,9 +18,11 @@ from keepsake.surfaces.cli.config import place
 from keepsake.surfaces.cli.options import DatabaseUrl, DataDir, Json, effective
 
 if TYPE_CHECKING:
+    from keepsake.ops import invitations
     from keepsake.surfaces import bearer
     from keepsake.surfaces import serve as http
 else:
+    invitations = lazy("keepsake.ops.invitations")
     bearer = lazy("keepsake.surfaces.bearer")
     http = lazy("keepsake.surfaces.serve")
 
@@ -51,18 +53,42 @@ def _ended(signum: int, frame: object) -> NoReturn:
 
 async def _announced(app: App, address: str, as_json: bool) -> None:
     """Say where it listens and how to connect."""
-    needs_key = await verify.credentials_exist(app.store, app.settings)
+    is_open = bearer.is_loopback(app.settings.host) and not await verify.credentials_exist(app.store, app.settings)
+    needs_key = not is_open
+    # Who started the server may make the first account, wherever it listens.
+    link = None if is_open else _opened_here(app.settings, address, await invitations.set_up(app))
     if as_json:
-        told = {"version": __version__, "url": address, "mcp": f"{address}/mcp", "needs_key": needs_key}
-        show.document({**told, "data": _data(app.settings)})
+        told = {"version": __version__, "url": address, "mcp": f"{address}/keepsake/mcp", "needs_key": needs_key}
+        show.document({**told, "console": f"{address}/console", "set_up": link, "data": _data(app.settings)})
     else:
-        for text in _welcome(app.settings, address, needs_key):
+        for text in [*_welcome(app.settings, address, needs_key), *_console(app.settings, address, is_open, link)]:
             show.line(text)
 
 
+def _opened_here(settings: Settings, address: str, link: str | None) -> str | None:
+    """A link as it is opened on this machine, where no public address is known."""
+    if link is None or settings.public_url:
+        return link
+    return _near(address) + link[link.index("/console/") :]
+
+
+def _near(address: str) -> str:
+    return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+
+
+def _console(settings: Settings, address: str, is_open: bool, link: str | None) -> list[str]:
+    """Where people look, and how they get in."""
+    told = ["", f"The console, for people: {settings.public_url or _near(address)}/console"]
+    if link is not None:
+        told += ["Nobody has an account yet. Open this link within the hour to make the first one:", f"  {link}"]
+    elif is_open:
+        told += ["It opens without a password while nobody has an account."]
+    return [*told, "", "Ctrl-C stops it."]
+
+
 def _welcome(settings: Settings, address: str, needs_key: bool) -> list[str]:
-    reachable = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
-    connect = f"claude mcp add --transport http keepsake {reachable}/mcp"
+    reachable = _near(address)
+    connect = f"claude mcp add --transport http keepsake {reachable}/keepsake/mcp"
     told = [
         f"Keepsake {__version__} listens on {address}",
         f"  data  {_data(settings)}",
@@ -79,7 +105,7 @@ def _welcome(settings: Settings, address: str, needs_key: bool) -> list[str]:
         told += ["The MCP endpoints are switched off (KEEPSAKE_MCP_ENABLED)."]
     if not bearer.is_loopback(settings.host):
         told += ["From other machines use this one's name, and put that name into KEEPSAKE_ALLOWED_HOSTS."]
-    return [*told, "", "Ctrl-C stops it."]
+    return told
 
 
 def _data(settings: Settings) -> str:

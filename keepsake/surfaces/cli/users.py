@@ -8,7 +8,7 @@ import typer
 
 from keepsake.core import roles
 from keepsake.core.errors import BadInput
-from keepsake.ops import signing_in, users
+from keepsake.ops import invitations, signing_in, users
 from keepsake.surfaces.cli import show
 from keepsake.surfaces.cli.options import DatabaseUrl, DataDir, Json, effective
 from keepsake.surfaces.cli.reach import ask
@@ -88,6 +88,65 @@ def disable(
         show.document(changed)
         return
     show.line(f"{changed.name} is {'shut out' if changed.disabled_at else 'let in again'}.")
+
+
+@app.command(epilog=ROLES)
+def invite(
+    name: Name,
+    role: Annotated[str | None, typer.Option(metavar="ROLE", help="A role to begin with.")] = None,
+    bank: Bank = None,
+    expires: Annotated[str, typer.Option(metavar="TIME", help="For how long it can be used: 12h, 3d.")] = "3d",
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Make a one-time link by which someone gets their account, or a new password for the one they have."""
+    settings = effective(data_dir, database_url)
+    made = ask(settings, invitations.invite, name=name, role=role, bank=bank, expires=expires)
+    if as_json:
+        show.document(made)
+        return
+    show.line(f"{made.name} opens this link, once, before {made.expires_at[:16].replace('T', ' ')} UTC:")
+    show.line(f"  {made.link}")
+    show.line("It cannot be shown again. Send it in a way that only they can read.")
+
+
+@app.command("invitations")
+def invited(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """List the links that can still be used; never the links themselves."""
+    held = ask(effective(data_dir, database_url), invitations.list_)
+    if as_json:
+        show.document(held)
+        return
+    if not held.invitations:
+        show.line("There are no invitations. `keepsake user invite NAME --role ROLE` makes one.")
+        return
+    rows = [
+        (one.id, one.name or "the first account", _offered(one), one.expires_at[:16].replace("T", " "))
+        for one in held.invitations
+    ]
+    show.rows(("ID", "FOR", "GIVES", "UNTIL (UTC)"), rows)
+
+
+def _offered(one: invitations.Invited) -> str:
+    if not one.is_new:
+        return "a new password"
+    return f"{one.role} at {one.bank}" if one.bank else one.role or "no role"
+
+
+@app.command()
+def uninvite(
+    id: Annotated[str, typer.Argument(metavar="ID", help="The invitation, as listed.")],
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Take an invitation back."""
+    gone = ask(effective(data_dir, database_url), invitations.uninvite, id=id)
+    if as_json:
+        show.document(gone)
+        return
+    show.line("The link is good no more.")
 
 
 @app.command()

@@ -14,9 +14,10 @@ from keepsake.ops import authorizing, clients, signing_in
 from keepsake.ops.authorizing import Asked
 from keepsake.ops.clients import Client, Fetch
 from keepsake.ops.signing_in import Signed
-from keepsake.surfaces.oauth import forms, pages, places, signin
-from keepsake.surfaces.oauth.forms import Fields
+from keepsake.surfaces.oauth import places
 from keepsake.surfaces.oauth.places import Map
+from keepsake.surfaces.pages import forms, rendering, signin
+from keepsake.surfaces.pages.forms import Fields
 
 #: What consenting to a scope means, in a person's words.
 WORDS = {
@@ -60,12 +61,12 @@ class Authorize:
         signed = await signin.signed(self.app, request)
         if signed is None:
             # First of all, so that no stranger can make us read documents.
-            return pages.moved(signin.link(f"{places.AUTHORIZE}?{request.url.query}"))
+            return rendering.moved(signin.link(f"{places.AUTHORIZE}?{request.url.query}"))
         whole = places.base(self.app.settings, request)
         try:
             asked = await self._asked(request, whole)
         except Told as told:
-            return pages.moved(_back(told.redirect, {**forms.told(told.error), "state": told.state, "iss": whole}))
+            return rendering.moved(_back(told.redirect, {**forms.told(told.error), "state": told.state, "iss": whole}))
         ctx = self.app.ctx(await signing_in.principal(self.app, signed), surface="web")
         if request.method != "POST":
             return await self._page(request, ctx, asked, signed)
@@ -123,7 +124,7 @@ class Authorize:
             "later": len(chosen) == len(held),
             "signed": signed.name,
         }
-        return pages.page("consent.html", values, 400 if problem else 200, _targets(asked.redirect))
+        return rendering.page("consent.html", values, 400 if problem else 200, _targets(asked.redirect))
 
     async def _decide(self, request: Request, ctx: Ctx, asked: Asked, signed: Signed) -> Response:
         fields = await forms.of_body(request, self.app.settings.body_limit)
@@ -131,7 +132,7 @@ class Authorize:
         forms.check_own(request, fields, signin.session_id(self.app, request), whole)
         if fields.maybe("allow") != "yes":
             denied = forms.told(Refused("access_denied", "The person did not allow it."))
-            return pages.moved(_back(asked.redirect, {**denied, "state": asked.state, "iss": whole}))
+            return rendering.moved(_back(asked.redirect, {**denied, "state": asked.state, "iss": whole}))
         scopes = frozenset(fields.all("scope")) & _offered(ctx, asked)
         held = (await authorizing.reachable(ctx))[:MOST_BANKS]
         chosen = tuple(bank.id for bank in held if str(bank.id) in fields.all("bank"))
@@ -141,7 +142,7 @@ class Authorize:
                 request, ctx, asked, signed, "Tick at least one thing that it may do, and one bank."
             )
         code = await authorizing.consent(ctx, asked, scopes, None if is_every else chosen)
-        return pages.moved(_back(asked.redirect, {"code": code, "state": asked.state, "iss": whole}))
+        return rendering.moved(_back(asked.redirect, {"code": code, "state": asked.state, "iss": whole}))
 
 
 def _offered(ctx: Ctx, asked: Asked) -> frozenset[str]:

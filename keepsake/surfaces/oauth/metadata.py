@@ -1,5 +1,7 @@
 """Discovery: what the authorization server can do, and who guards which endpoint."""
 
+from collections.abc import Sequence
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -10,6 +12,7 @@ from keepsake.surfaces.oauth import places
 from keepsake.surfaces.oauth.places import Map
 from keepsake.surfaces.replies import as_json
 
+NOTHING = "Nothing is served at this path. OAuth is offered once there are people: `keepsake user add`."
 _HEADERS = {"Cache-Control": "public, max-age=300"}
 
 
@@ -36,27 +39,32 @@ def server(settings: Settings, whole: str) -> dict[str, object]:
     }
 
 
-def resource(whole: str, path: str) -> dict[str, object]:
+def resource(whole: str, path: str, issuers: Sequence[str]) -> dict[str, object]:
     """RFC 9728."""
     return {
         "resource": whole + path,
-        "authorization_servers": [whole],
+        "authorization_servers": list(issuers),
         "scopes_supported": sorted(rules.OFFERED),
         "bearer_methods_supported": ["header"],
         "resource_name": "Keepsake",
     }
 
 
-def answer(settings: Settings, map: Map, request: Request) -> Response:
-    """Either document, at the root or under the path of an MCP endpoint."""
+def answer(settings: Settings, map: Map, request: Request, *, has_people: bool) -> Response:
+    """Either document, at the root or under the path of an MCP endpoint; without people others give the tokens."""
     asked, whole = places.path(request), places.base(settings, request)
     kind = places.SERVER if asked.startswith(places.SERVER) else places.PROTECTED
     path = asked.removeprefix(kind)
-    if path.strip("/") and not map.is_endpoint("/" + request.path_params["path"]):
+    endpoint = "/" + request.path_params.get("path", "")
+    if path.strip("/") and not map.is_endpoint(endpoint):
         raise NotFound("There is no MCP endpoint at this path.")
+    others = map.issuers(settings, endpoint) if kind == places.PROTECTED else []
+    issuers = [*([whole] if has_people else []), *others]
+    if not issuers:
+        raise NotFound(NOTHING)
     if kind == places.SERVER:
         return as_json(server(settings, whole), headers=_HEADERS)
-    return as_json(resource(whole, path if path.strip("/") else ""), headers=_HEADERS)
+    return as_json(resource(whole, path if path.strip("/") else "", issuers), headers=_HEADERS)
 
 
 def challenge(settings: Settings, map: Map, request: Request) -> str:

@@ -19,6 +19,7 @@ REGISTER = "/api/auth/mcp/register"
 REVOKE = "/api/auth/mcp/revoke"
 INTROSPECT = "/api/auth/mcp/introspect"
 SIGN_IN, SIGN_OUT, STATIC = "/console/signin", "/console/signout", "/console/static"
+CONSOLE, THEME = "/console", "/console/theme"
 _HOST = re.compile(r"[a-z0-9.-]+|[0-9a-f:.]+")
 
 
@@ -52,6 +53,13 @@ class Map:
     """Which paths are MCP endpoints."""
 
     is_endpoint: Callable[[str], bool]
+    #: Whether tokens of other issuers are taken at a path.
+    takes_others: Callable[[str], bool] = lambda _: False
+
+    def issuers(self, settings: Settings, path: str) -> list[str]:
+        """Who besides us gives tokens for an endpoint, as far as that can be asked at an address."""
+        named = [one.issuer for one in settings.jwt_issuers if one.issuer.startswith(("https://", "http://"))]
+        return named if self.takes_others(path) else []
 
     def resource(self, whole: str, wanted: str | None) -> str:
         """A resource that a client may ask for: an MCP endpoint of ours, or all of them."""

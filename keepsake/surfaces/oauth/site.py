@@ -13,14 +13,14 @@ from keepsake.context import App
 from keepsake.core.errors import KeepsakeError, NotFound
 from keepsake.ops import clients, signing_in
 from keepsake.ops.clients import Fetch
-from keepsake.surfaces.oauth import metadata, pages, places, signin, tokens
+from keepsake.surfaces.oauth import metadata, places, tokens
 from keepsake.surfaces.oauth.authorize import Authorize
 from keepsake.surfaces.oauth.places import Map
 from keepsake.surfaces.oauth.tokens import Programs
+from keepsake.surfaces.pages import rendering
 from keepsake.surfaces.replies import rest_refusal
 
 Answer = Callable[[Request], Awaitable[Response]]
-_NOTHING = "Nothing is served at this path. OAuth is offered once there are people: `keepsake user add`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class OAuth:
         found: list[BaseRoute] = []
         for kind in (places.PROTECTED, places.SERVER):
             for form in (kind, kind + "/{path:path}"):
-                found.append(Route(form, self._when_offered(self._metadata, rest_refusal), methods=["GET"]))
+                found.append(Route(form, self._metadata, methods=["GET"]))
         for path, ask in (
             (places.REGISTER, programs.register),
             (places.TOKEN, programs.token),
@@ -47,21 +47,17 @@ class OAuth:
         ):
             found.append(Route(path, self._when_offered(ask, tokens.refusal), methods=["POST"]))
         authorize = Authorize(self.app, self.map, self.fetch)
-        found.append(Route(places.AUTHORIZE, self._page(authorize.__call__), methods=["GET", "POST"]))
-        found.append(Route(places.SIGN_IN, self._page(self._sign_in), methods=["GET", "POST"]))
-        found.append(Route(places.SIGN_OUT, self._page(self._sign_out), methods=["POST"]))
-        found.append(Route(places.STATIC + "/{version}/{name}", self._page(self._static), methods=["GET"]))
+        found.append(
+            Route(places.AUTHORIZE, self._when_offered(authorize.__call__, rendering.refused), methods=["GET", "POST"])
+        )
         return found
-
-    def _page(self, answer: Answer) -> Answer:
-        return self._when_offered(answer, pages.refused)
 
     def _when_offered(self, answer: Answer, refusal: Callable[[KeepsakeError], Response]) -> Answer:
         """The same while there is someone who could sign in; a refusal looks as its endpoint's do."""
 
         async def answered(request: Request) -> Response:
             if not await signing_in.people_exist(self.app):
-                return rest_refusal(NotFound(_NOTHING))
+                return rest_refusal(NotFound(metadata.NOTHING))
             try:
                 return await answer(request)
             except KeepsakeError as error:
@@ -70,16 +66,11 @@ class OAuth:
         return answered
 
     async def _metadata(self, request: Request) -> Response:
-        return metadata.answer(self.app.settings, self.map, request)
-
-    async def _sign_in(self, request: Request) -> Response:
-        return await (signin.enter if request.method == "POST" else signin.show)(self.app, request)
-
-    async def _sign_out(self, request: Request) -> Response:
-        return await signin.leave(self.app, request)
-
-    async def _static(self, request: Request) -> Response:
-        return pages.static(request)
+        has_people = await signing_in.people_exist(self.app)
+        try:
+            return metadata.answer(self.app.settings, self.map, request, has_people=has_people)
+        except KeepsakeError as error:
+            return rest_refusal(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +95,8 @@ class Challenging:
 
     async def _told(self, request: Request, message: Message) -> Message:
         is_ours = any(name == b"www-authenticate" and text.startswith(b"Bearer") for name, text in message["headers"])
-        if not is_ours or not await signing_in.people_exist(self.app):
+        others = self.map.issuers(self.app.settings, request.scope["path"])
+        if not is_ours or not (others or await signing_in.people_exist(self.app)):
             return message
         more = f', resource_metadata="{metadata.challenge(self.app.settings, self.map, request)}"'
         if message["status"] == 401:

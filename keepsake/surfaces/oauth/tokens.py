@@ -16,8 +16,9 @@ from keepsake.ops import authorizing, clients
 from keepsake.ops.authorizing import Redemption, Tokens
 from keepsake.ops.clients import Client
 from keepsake.surfaces import bearer, bodies
-from keepsake.surfaces.oauth import forms, places
-from keepsake.surfaces.oauth.forms import Fields
+from keepsake.surfaces.oauth import places
+from keepsake.surfaces.pages import forms
+from keepsake.surfaces.pages.forms import Fields
 from keepsake.surfaces.replies import as_json
 
 _HEADERS = {"Cache-Control": "no-store", "Pragma": "no-cache"}

@@ -9,9 +9,16 @@ from starlette.responses import Response
 from keepsake.context import App
 from keepsake.core.clock import SECOND
 from keepsake.ops import signing_in
-from keepsake.ops.signing_in import Denied, Signed
-from keepsake.surfaces.oauth import forms, pages, places
+from keepsake.ops.signing_in import Denied, Entered, Signed
+from keepsake.surfaces.oauth import places
+from keepsake.surfaces.pages import forms, rendering
 
+#: What is in a browser's own words, in the order in which it tells; most say that they are each other.
+_BROWSERS = (("Edg", "Edge"), ("OPR/", "Opera"), ("Firefox", "Firefox"), ("Chrom", "Chrome"), ("Safari", "Safari"))
+_SYSTEMS = (
+    *(("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad")),
+    *(("Windows", "Windows"), ("Macintosh", "macOS"), ("Linux", "Linux")),
+)
 #: Seconds for which a sign-in form may stand open.
 FORM_TTL = 3_600
 
@@ -37,6 +44,31 @@ async def signed(app: App, request: Request) -> Signed | None:
     return await signing_in.signed_in(app, id) if id else None
 
 
+def form_secret(app: App, request: Request) -> str | None:
+    """What forms of this browser are signed with: its session, else what it was given with a page."""
+    return session_id(app, request) or request.cookies.get(_cookie(app, request, "keepsake_form")) or None
+
+
+def new_secret() -> str:
+    """What forms of a browser without a session are to be signed with."""
+    return secrets.token_urlsafe(32)
+
+
+def keep_secret(app: App, request: Request, answer: Response, secret: str) -> None:
+    """Give a browser without a session what its forms are signed with."""
+    _set(app, request, answer, "keepsake_form", secret, FORM_TTL)
+
+
+def keep(app: App, request: Request, answer: Response, name: str, value: str) -> None:
+    """Give a browser something to bring back for as long as it is open."""
+    _set(app, request, answer, name, value, None)
+
+
+def kept(app: App, request: Request, name: str) -> str:
+    """What a browser brings back; nothing where it has none."""
+    return request.cookies.get(_cookie(app, request, name), "")
+
+
 def link(next: str) -> str:
     """The address of the form that leads back here."""
     return f"{places.SIGN_IN}?next={quote(next, safe='')}"
@@ -45,10 +77,11 @@ def link(next: str) -> str:
 def onward(next: str | None) -> str:
     """Where to go after signing in: only to pages of ours."""
     wanted = next or ""
-    is_ours = wanted.startswith((f"{places.AUTHORIZE}?", "/console/")) and wanted.isascii() and wanted.isprintable()
+    is_ours = wanted.startswith((f"{places.AUTHORIZE}?", f"{places.CONSOLE}/", f"{places.CONSOLE}?"))
     parts = urlsplit(wanted)
     is_plain = not parts.netloc and not parts.scheme and "\\" not in wanted and ".." not in parts.path
-    return wanted if is_ours and is_plain else places.SIGN_IN
+    is_ours = is_ours and is_plain and wanted.isascii() and wanted.isprintable()
+    return wanted if is_ours else places.CONSOLE
 
 
 async def show(app: App, request: Request) -> Response:
@@ -60,10 +93,11 @@ async def show(app: App, request: Request) -> Response:
 async def _form(
     app: App, request: Request, next: str, user: str = "", problem: str = "", status: int = 200
 ) -> Response:
-    secret = request.cookies.get(_cookie(app, request, "keepsake_form")) or secrets.token_urlsafe(32)
+    secret = request.cookies.get(_cookie(app, request, "keepsake_form")) or new_secret()
     known, id = await signed(app, request), session_id(app, request)
     values = {
         "host": urlsplit(places.base(app.settings, request)).netloc,
+        "theme": rendering.theme(request),
         "csrf": forms.token(secret),
         "next": next,
         "user": user,
@@ -71,7 +105,7 @@ async def _form(
         "signed": known.name if known else "",
         "sign_out": forms.token(id) if id else "",
     }
-    answer = pages.page("signin.html", values, status)
+    answer = rendering.page("signin.html", values, status)
     _set(app, request, answer, "keepsake_form", secret, FORM_TTL)
     return answer
 
@@ -96,21 +130,28 @@ async def enter(app: App, request: Request) -> Response:
     next, user = onward(fields.maybe("next", forms.LARGEST)), fields.maybe("user") or ""
     stay = fields.maybe("stay") == "yes"
     address = request.client.host if request.client else ""
-    # As it was typed: a password may hold any character.
-    password = _typed(fields)
-    outcome = await signing_in.sign_in(app, user, password, address, stay)
+    password = forms.typed(fields, "password")
+    outcome = await signing_in.sign_in(app, user, password, address, stay, browser_of(request))
     if isinstance(outcome, Denied):
         return await _form(app, request, next, user[:200], *_told(outcome))
+    return await entered(app, request, outcome, next, outcome.lasts // SECOND if stay else None)
+
+
+async def entered(app: App, request: Request, outcome: Entered, next: str, seconds: int | None = None) -> Response:
+    """Send someone on who has signed in, with a session of their own in place of any that the browser had."""
     if (old := session_id(app, request)) is not None:
         await signing_in.sign_out(app, old)
-    answer = pages.moved(next)
-    _set(app, request, answer, "keepsake", outcome.id, outcome.lasts // SECOND if stay else None)
+    answer = rendering.moved(next)
+    _set(app, request, answer, "keepsake", outcome.id, seconds)
     return answer
 
 
-def _typed(fields: forms.Fields) -> str:
-    """The password that was typed."""
-    return next(iter(fields.all("password")), "")
+def browser_of(request: Request) -> str:
+    """Which browser it says to be, in two words that its owner knows it by."""
+    told = request.headers.get("user-agent", "")
+    name = next((name for mark, name in _BROWSERS if mark in told), "A browser")
+    system = next((name for mark, name in _SYSTEMS if mark in told), "")
+    return f"{name} on {system}" if system else name
 
 
 def _told(denied: Denied) -> tuple[str, int]:
@@ -126,6 +167,6 @@ async def leave(app: App, request: Request) -> Response:
     forms.check_own(request, fields, id, places.base(app.settings, request))
     if id is not None:
         await signing_in.sign_out(app, id)
-    answer = pages.moved(places.SIGN_IN)
+    answer = rendering.moved(places.SIGN_IN)
     answer.delete_cookie(_cookie(app, request, "keepsake"), path="/", secure=is_secure(app, request), httponly=True)
     return answer

@@ -77,6 +77,11 @@ async def of_body(request: Request, limit: int = LARGEST) -> Fields:
         raise Refused("invalid_request", "The form is too large.", 413) from error
 
 
+def typed(fields: Fields, name: str) -> str:
+    """What was typed into a field, as it was: a password may hold any character."""
+    return next(iter(fields.all(name)), "")
+
+
 def token(secret: str) -> str:
     """What a form must carry to have come from a page of ours; `secret` is in a cookie that scripts cannot read."""
     return hmac.digest(hashlib.sha256(secret.encode()).digest(), b"keepsake form", "sha256").hex()
