@@ -21,16 +21,32 @@ TIERS = {"core": _CORE, "exec": _CORE | _EXEC, "intel": _CORE | _INTEL}
 GATE = frozenset("proposal.create proposal.apply proposal.get".split())
 
 
+#: What a person does on their account's own page alone, whatever credential of theirs asks.
+PAGE = frozenset("user.sessions user.end_session user.change_password grant.mine grant.withdraw".split())
+
+
+def check_page(operation: AnyOperation, is_on_page: bool) -> None:
+    """Refuse who is not the person themselves, signed in on a page of ours."""
+    if operation.id in PAGE and not is_on_page:
+        raise Forbidden("an account is managed on its own page in the console, by the person, who has signed in.")
+
+
 def in_tier(principal: Principal, operation: AnyOperation) -> bool:
     """Whether the key's tier knows the operation, at whatever endpoint."""
     return principal.tier not in TIERS or operation.id in TIERS[principal.tier] | GATE
 
 
+def is_within(principal: Principal, tier: str) -> bool:
+    """Whether a key's tier holds what belongs to this one."""
+    return tier == "core" or principal.tier in ("all", tier)
+
+
 def check_scopes(principal: Principal, operation: AnyOperation) -> None:
     """Refuse when a scope is missing, and name it."""
-    if missing := sorted(operation.scopes - principal.scopes):
+    if not operation.scopes <= principal.scopes:
+        missing = sorted(operation.named_scopes - principal.scopes)
         reason = f"this credential lacks the scope {', '.join(missing)}.{_instead(principal, operation)}"
-        raise Forbidden(reason, operation.scopes)
+        raise Forbidden(reason, operation.named_scopes)
 
 
 def _instead(principal: Principal, operation: AnyOperation) -> str:
@@ -74,6 +90,12 @@ def check_bank(principal: Principal, bank: str) -> None:
     """Refuse a bank beyond the credential's reach."""
     if not principal.sees(bank):
         raise Forbidden("this credential does not reach that bank. Use one of the banks it was made for.")
+
+
+def check_manager(principal: Principal, what: str) -> None:
+    """Refuse what belongs to the whole org to whoever manages some of its banks only."""
+    if not principal.is_manager:
+        raise Forbidden(f"only who manages the whole org {what}.")
 
 
 def check_destructive(principal: Principal, operation: AnyOperation) -> None:

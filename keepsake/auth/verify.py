@@ -71,10 +71,14 @@ def _tenant(settings: Settings, token: str) -> Principal | None:
 async def _key_holder(store: Store, token: str) -> Principal:
     sha256 = hashlib.sha256(token.encode()).hexdigest()
 
-    async def find(tx: Tx) -> keys.Key | None:
-        return await keys.by_hash(tx, sha256)
+    async def find(tx: Tx) -> "tuple[keys.Key | None, users.Standing | None]":
+        key = await keys.by_hash(tx, sha256)
+        if key is None or key.person is None:
+            return key, None
+        await tx.within(key.org)
+        return key, await users.standing(tx, key.org, key.person)
 
-    key = await store.engine.look(find)
+    key, standing = await store.engine.look(find)
     expired = key is not None and key.expires_at is not None and key.expires_at <= clock.now()
     if key is None or key.revoked_at is not None or expired:
         raise Unauthenticated("The credential is not valid. Make a new key with `keepsake key create`.")
@@ -87,19 +91,28 @@ async def _key_holder(store: Store, token: str) -> Principal:
         may_destroy=key.may_destroy,
         key=key.id,
     )
-    return who if key.person is None else await of_person(store, who, key.person)
+    return who if key.person is None else _limited(who, key.person, standing)
 
 
 async def _client_of(store: Store, token: str, resources: Collection[str]) -> Principal:
     """A client that acts for a person: what its token, their consent and their own rights all allow."""
     sha256, now = rules.hashed(token), clock.now()
-    held = await store.engine.look(lambda tx: oauth.held(tx, sha256, now))
-    if held is None or rules.trimmed(held.grant.resource) not in {rules.trimmed(one) for one in resources}:
+    here = {rules.trimmed(one) for one in resources}
+
+    async def find(tx: Tx) -> "tuple[oauth.Held, frozenset[str] | None, users.Standing | None] | None":
+        held = await oauth.held(tx, sha256, now)
+        if held is None or rules.trimmed(held.grant.resource) not in here:
+            return None
+        org, banks = held.grant.org, held.grant.banks
+        await tx.within(org)
+        reach = None if banks is None else await oauth.bank_names(tx, org, banks)
+        return held, reach, await users.standing(tx, org, held.grant.person)
+
+    found = await store.engine.look(find)
+    if found is None:
         raise Unauthenticated("The token is not valid here. Ask for a new one, for this address.")
+    held, reach, standing = found
     grant = held.grant
-    banks, reach = grant.banks, None
-    if banks is not None:
-        reach = await store.read(grant.org, lambda tx: oauth.bank_names(tx, grant.org, banks))
     who = Principal(
         org=grant.org,
         name="client",
@@ -110,19 +123,18 @@ async def _client_of(store: Store, token: str, resources: Collection[str]) -> Pr
         key=grant.id,
         client=grant.client,
     )
-    return await of_person(store, who, grant.person)
+    return _limited(who, grant.person, standing)
 
 
 async def of_person(store: Store, who: Principal, person: int) -> Principal:
     """A credential of a person, which may do no more than that person may at this moment."""
+    return _limited(who, person, await store.read(who.org, lambda tx: users.standing(tx, who.org, person)))
 
-    async def find(tx: Tx) -> "tuple[users.User | None, dict[str | None, list[str]]]":
-        return await users.of_id(tx, who.org, person), await users.roles(tx, who.org, person)
 
-    user, held = await store.read(who.org, find)
-    if user is None or user.disabled_at is not None:
+def _limited(who: Principal, person: int, standing: "users.Standing | None") -> Principal:
+    if standing is None or standing.is_shut_out:
         raise Unauthenticated("The credential is not valid: the person it belongs to is shut out.")
-    at = {bank: roles.scopes(names) for bank, names in held.items() if bank is not None}
-    rights = Rights(roles.scopes(held.get(None, ())), at)
+    at = {bank: roles.scopes(names) for bank, names in standing.roles.items() if bank is not None}
+    rights = Rights(roles.scopes(standing.roles.get(None, ())), at)
     narrowed = who.narrowed(scopes=rights.anywhere)
-    return replace(narrowed, name=f"user:{user.name}", person=person, rights=rights)
+    return replace(narrowed, name=f"user:{standing.name}", person=person, rights=rights)

@@ -35,6 +35,8 @@ SCOPES: dict[str, str] = {
     "inference": "Admission to the xerotier endpoint; opens nothing else.",
     "admin": "Manage keys, users, clients, enrolment, settings and the audit log.",
 }
+#: Reading the audit log: held by whoever has `admin`, opened by the role auditor, and never given by name.
+AUDIT = "audit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,13 @@ class Operation(Generic[C, G, R]):
     given: type[G]
     result: type[R]
     docs: str
+    #: It makes its change in several transactions, so that a crash may leave it half made.
+    in_parts: bool = False
+
+    @property
+    def named_scopes(self) -> frozenset[str]:
+        """The scopes by the names that a credential is given them by."""
+        return frozenset("admin" if scope == AUDIT else scope for scope in self.scopes)
 
     async def __call__(self, ctx: C, given: G) -> R:
         return await self.run(ctx, given)
@@ -57,17 +66,20 @@ AnyOperation = Operation[typing.Any, typing.Any, typing.Any]
 REGISTRY: dict[str, AnyOperation] = {}
 
 
-def operation(id: str, *, effect: Effect, scope: str) -> Callable[[Callable[[C, G], Awaitable[R]]], Operation[C, G, R]]:
+def operation(
+    id: str, *, effect: Effect, scope: str, in_parts: bool = False
+) -> Callable[[Callable[[C, G], Awaitable[R]]], Operation[C, G, R]]:
     """Declare a use case; several scopes are separated by blanks and all needed."""
     scopes = frozenset(scope.split())
-    if unknown := scopes - SCOPES.keys():
+    if unknown := scopes - SCOPES.keys() - {AUDIT}:
         raise ValueError(f"Operation {id} names unknown scopes: {sorted(unknown)}.")
 
     def declare(run: Callable[[C, G], Awaitable[R]]) -> Operation[C, G, R]:
         if id in REGISTRY:
             raise ValueError(f"Operation {id} is declared twice.")
         hints = typing.get_type_hints(run)
-        declared = Operation(id, effect, scopes, run, hints["given"], hints["return"], inspect.getdoc(run) or "")
+        docs = inspect.getdoc(run) or ""
+        declared = Operation(id, effect, scopes, run, hints["given"], hints["return"], docs, in_parts)
         REGISTRY[id] = declared
         return declared
 

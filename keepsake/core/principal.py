@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from keepsake.core.operation import SCOPES
+from keepsake.core.operation import AUDIT, SCOPES
 
 LOCAL_ORG = 1
 EVERY_SCOPE = frozenset(SCOPES)
@@ -42,6 +42,10 @@ class Principal:
     rights: Rights | None = None
     #: The OAuth client that acts for the person.
     client: int | None = None
+
+    def __post_init__(self) -> None:
+        if "admin" in self.scopes and AUDIT not in self.scopes:
+            object.__setattr__(self, "scopes", self.scopes | {AUDIT})
 
     def narrowed(
         self, scopes: frozenset[str] | None = None, banks: frozenset[str] | None = None, may_destroy: bool = True

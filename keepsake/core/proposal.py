@@ -32,8 +32,8 @@ LASTS: Mapping[State, int] = {"auto_ok": 10 * MINUTE, "pending_approval": 24 * H
 #: After so long without an end, whoever claimed it must have crashed.
 RUNS = 15 * MINUTE
 PREFIX = "ks_prop_"
-#: Operations that have a gate of their own, or are this one.
-_GATED = ("exec.", "proposal.", "approval.")
+#: Operations that have a gate of their own, or are this one; and what people alone do, for themselves.
+_GATED = ("exec.", "proposal.", "approval.", "user.", "grant.")
 
 
 def begun(effect: Effect) -> State:

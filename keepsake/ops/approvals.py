@@ -1,19 +1,22 @@
 """Who decides on proposals: look at them, approve, reject or take them back."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Literal
 
 from pydantic import Field
 
 from keepsake.context import Changed, Ctx
-from keepsake.core import clock, ids, intake, proposal
-from keepsake.core.errors import Conflict, Forbidden, KeepsakeError, NotFound
+from keepsake.core import clock, ids, intake, invocation, proposal
+from keepsake.core.errors import Conflict, KeepsakeError, NotFound
 from keepsake.core.models import Given, Result
 from keepsake.core.operation import REGISTRY, AnyOperation, Effect, operation
 from keepsake.core.proposal import OPEN, State
 from keepsake.core.text import Clean
-from keepsake.ops import previews
+from keepsake.ops import deciding, invocations, previews
 from keepsake.ops import proposals as proposing
-from keepsake.store import banks, proposals, users
+from keepsake.ops.invocations import Request
+from keepsake.store import banks, proposals
 from keepsake.store.engine import Tx
 from keepsake.store.proposals import End, Proposal
 
@@ -38,7 +41,11 @@ class ProposalStatus(Result):
     expires_at: str = Field(description="Until when it can be applied or approved, ISO 8601.")
     decided_by: str | None = Field(description="Who approved or rejected it; `self` where the org has one person.")
     decided_at: str | None = Field(description="When, ISO 8601.")
-    outcome: str = Field(description="What it failed of, where it did.")
+    outcome: str = Field(description="What it failed of, or what was noted by whoever decided on it.")
+    bank: str | None = Field(None, description="The bank that would change; null where there is none yet.")
+    user: str | None = Field(None, description="The person for whom it was proposed.")
+    client: str | None = Field(None, description="The key or the OAuth client that proposed it, by its name.")
+    decide_as: str | None = Field(None, description="As whom you may decide on it; null means that you may not.")
 
 
 @operation("proposal.get", effect=Effect.READ, scope="")
@@ -47,11 +54,12 @@ async def get(ctx: Ctx, given: OneProposal) -> ProposalStatus:
 
     async def body(tx: Tx) -> ProposalStatus:
         row = await _known(tx, ctx, given.id)
-        if proposing.is_own(ctx.principal, row):
-            return await _shown(tx, ctx, row, can_read=await _reads(tx, ctx, row))
-        if not await _decides(tx, ctx, row):
+        by = await deciding.could(tx, ctx, row)
+        if by is not None:
+            return await _shown(tx, _reading(ctx), row, by)
+        if not deciding.is_own(ctx.principal, row) and not deciding.is_for(ctx, row):
             raise _unknown(given.id)
-        return await _shown(tx, _reading(ctx), row, can_read=True)
+        return await _shown(tx, ctx, row, None, can_read=await _reads(tx, ctx, row))
 
     return await ctx.read(body)
 
@@ -77,8 +85,9 @@ def _reading(ctx: Ctx) -> Ctx:
     return replace(ctx, principal=replace(ctx.principal, banks=None, rights=None), project=None)
 
 
-async def _shown(tx: Tx, ctx: Ctx, row: Proposal, *, can_read: bool) -> ProposalStatus:
+async def _shown(tx: Tx, ctx: Ctx, row: Proposal, by: str | None, *, can_read: bool = True) -> ProposalStatus:
     state = proposing.state_of(ctx, row)
+    bank = await banks.of_id(tx, ctx.org, row.bank) if row.bank else None
     return ProposalStatus(
         id=str(row.id),
         operation=row.operation,
@@ -92,6 +101,10 @@ async def _shown(tx: Tx, ctx: Ctx, row: Proposal, *, can_read: bool) -> Proposal
         decided_by=row.decided_by,
         decided_at=None if row.decided_at is None else clock.iso(row.decided_at),
         outcome=row.outcome,
+        bank=bank.name if bank else None,
+        user=await deciding.person(tx, ctx, row),
+        client=await deciding.client(tx, ctx, row),
+        decide_as=by if state == "pending_approval" else None,
     )
 
 
@@ -111,59 +124,74 @@ async def _diff(tx: Tx, ctx: Ctx, row: Proposal, *, can_read: bool) -> str:
     return f"This can no longer be applied: what it would change has changed since.\n{told}"
 
 
-async def _decides(tx: Tx, ctx: Ctx, row: Proposal) -> str | None:
-    """Under what name this principal may decide on a proposal; None when it may not."""
-    who = ctx.principal
-    # A client that acts for an approver is an agent, not the approver.
-    if who.client is not None:
-        return None
-    if who.person is not None:
-        is_other = row.person != who.person and not proposing.is_own(who, row)
-        return who.name if is_other and await _is_approver(tx, ctx, row) else None
-    if not _is_at_the_machine(ctx):
-        return None
-    active = [one for one in await users.listed(tx, ctx.org) if one.disabled_at is None]
-    if len(active) <= 1:
-        return "self"
-    return None if proposing.is_own(who, row) else who.name
-
-
-def _is_at_the_machine(ctx: Ctx) -> bool:
-    """The local owner who types a command is a person; the one behind an agent's connection is that agent."""
-    who = ctx.principal
-    return who.person is None and who.key is None and ctx.surface == "cli"
-
-
-async def _is_approver(tx: Tx, ctx: Ctx, row: Proposal) -> bool:
-    """Whether the person has the role in the whole org, or at the bank that would change, and reaches it."""
-    person, reach = ctx.principal.person, ctx.principal.banks
-    held = await users.roles(tx, ctx.org, person) if person is not None else {}
-    bank = await banks.of_id(tx, ctx.org, row.bank) if row.bank else None
-    if reach is not None and (bank is None or bank.name not in reach):
-        return False
-    return any("approver" in held.get(place, ()) for place in (None, *([bank.name] if bank else [])))
+Stand = Literal["waiting", "approved", "denied", "expired"]
+_STATES: Mapping[Stand, tuple[State, ...]] = {
+    "approved": ("approved", "claimed", "succeeded", "failed", "unknown"),
+    "denied": ("rejected",),
+    "expired": ("expired", "revoked", "cancelled"),
+}
+_RUNS: Mapping[Stand, tuple[invocation.State, ...]] = {
+    "approved": ("queued", "running", "succeeded", "failed", "timed_out", "unknown"),
+    "denied": ("denied",),
+    "expired": ("expired", "cancelled"),
+}
 
 
 class ListApprovals(Given):
-    """How many."""
+    """Which, and how many."""
 
+    state: Stand = Field("waiting", description="waiting for a decision, approved, denied, or past deciding.")
     limit: int = Field(100, ge=1, le=1_000, description="Maximum number of results.")
 
 
 class Approvals(Result):
     """What waits for a decision."""
 
-    proposals: list[ProposalStatus] = Field(description="Oldest first.")
+    proposals: list[ProposalStatus] = Field(description="Changes that were proposed; what waits oldest first.")
+    invocations: list[Request] = Field(description="Commands and calls to be run; what waits oldest first.")
 
 
 @operation("approval.list", effect=Effect.READ, scope="")
 async def list_(ctx: Ctx, given: ListApprovals) -> Approvals:
-    """List the proposals that wait for a decision which you may make."""
+    """List what waits for a decision which you may make: changes that were proposed, and commands to be run."""
 
     async def body(tx: Tx) -> Approvals:
-        waiting = await proposals.pending(tx, ctx.org, ctx.now, given.limit)
-        mine = [row for row in waiting if await _decides(tx, ctx, row)]
-        return Approvals(proposals=[await _shown(tx, _reading(ctx), row, can_read=True) for row in mine])
+        if given.state == "waiting":
+            rows = await proposals.pending(tx, ctx.org, ctx.now, given.limit)
+        else:
+            rows = await proposals.past(tx, ctx.org, _STATES[given.state], given.limit)
+        mine = [(row, by) for row in rows if (by := await deciding.could(tx, ctx, row))]
+        if given.state == "waiting":
+            runs = await invocations.waiting(tx, ctx, given.limit)
+        else:
+            runs = await invocations.past(tx, ctx, _RUNS[given.state], given.limit)
+        return Approvals(
+            proposals=[await _shown(tx, _reading(ctx), row, by) for row, by in mine],
+            invocations=[await invocations.request(tx, ctx, row) for row in runs],
+        )
+
+    return await ctx.read(body)
+
+
+class CountApprovals(Given):
+    """Nothing to say."""
+
+
+class Waiting(Result):
+    """How much waits for a decision."""
+
+    proposals: int = Field(description="Proposals that you may decide on; a thousand at most are counted.")
+    invocations: int = Field(description="Commands and calls that you may decide on; counted like them.")
+
+
+@operation("approval.count", effect=Effect.READ, scope="")
+async def count(ctx: Ctx, given: CountApprovals) -> Waiting:
+    """Count what waits for a decision which you may make."""
+
+    async def body(tx: Tx) -> Waiting:
+        waiting = await proposals.pending(tx, ctx.org, ctx.now, 1_000)
+        mine = [row for row in waiting if await deciding.could(tx, ctx, row)]
+        return Waiting(proposals=len(mine), invocations=len(await invocations.waiting(tx, ctx, 1_000)))
 
     return await ctx.read(body)
 
@@ -172,6 +200,7 @@ class Decide(OneProposal):
     """What is decided."""
 
     approve: bool = Field(description="True to approve it, false to reject it.")
+    note: Clean = Field("", max_length=500, description="Why, for whoever proposed it.")
 
 
 @operation("proposal.decide", effect=Effect.MUTATE, scope="")
@@ -180,29 +209,18 @@ async def decide(ctx: Ctx, given: Decide) -> ProposalStatus:
 
     async def body(tx: Tx) -> Changed[ProposalStatus]:
         row = await _known(tx, ctx, given.id)
-        by = await _decides(tx, ctx, row)
+        by = await deciding.decides(tx, ctx, row)
         if by is None:
-            raise await _refusal(tx, ctx, row)
+            raise await deciding.refusal(tx, ctx, row, _unknown(given.id))
         state: State = "approved" if given.approve else "rejected"
         until = ctx.now + proposal.LASTS["approved"] if given.approve else row.expires_at
-        if not await proposals.decide(tx, row, proposals.Decision(state, by, until), ctx.now):
+        if not await proposals.decide(tx, row, proposals.Decision(state, by, until, given.note), ctx.now):
             raise Conflict(f"The proposal does not wait for a decision any more: it is {proposing.state_of(ctx, row)}.")
         after = await _known(tx, ctx, given.id)
-        told = await _shown(tx, _reading(ctx), after, can_read=True)
-        return Changed(told, row.bank, [row.id], f"{state} {row.arguments_digest}")
+        told = await _shown(tx, _reading(ctx), after, by)
+        return Changed(told, row.bank, [row.id], f"{state} {row.arguments_digest} {given.note}")
 
     return await ctx.change(body)
-
-
-async def _refusal(tx: Tx, ctx: Ctx, row: Proposal) -> KeepsakeError:
-    """Why someone may not decide; to whom a proposal is none of their business it is unknown."""
-    is_own = proposing.is_own(ctx.principal, row) or (row.person is not None and row.person == ctx.principal.person)
-    if is_own:
-        return Forbidden("nobody decides on what their own credentials proposed. Another approver has to.")
-    is_approver = ctx.principal.person is not None and await _is_approver(tx, ctx, row)
-    if ctx.principal.client is not None or (not is_approver and ctx.principal.person is None):
-        return Forbidden("only a person with the role approver decides on proposals, or the owner at this machine.")
-    return _unknown(str(row.id))
 
 
 @operation("proposal.cancel", effect=Effect.MUTATE, scope="")
@@ -211,12 +229,69 @@ async def cancel(ctx: Ctx, given: OneProposal) -> ProposalStatus:
 
     async def body(tx: Tx) -> Changed[ProposalStatus]:
         row = await _known(tx, ctx, given.id)
-        if not proposing.is_own(ctx.principal, row):
+        if not deciding.is_own(ctx.principal, row):
             raise _unknown(given.id)
         state = proposing.state_of(ctx, row)
         if state not in OPEN or not await proposals.end(tx, row, End("cancelled", OPEN), ctx.now):
             raise Conflict(f"The proposal cannot be taken back: it is {state}.")
         after = await _known(tx, ctx, given.id)
-        return Changed(await _shown(tx, ctx, after, can_read=False), row.bank, [row.id])
+        return Changed(await _shown(tx, ctx, after, None, can_read=False), row.bank, [row.id])
 
     return await ctx.change(body)
+
+
+class OneWaiting(Given):
+    """Which one."""
+
+    id: Clean = Field(min_length=1, max_length=64, description="The id of an invocation or a proposal.")
+
+
+@operation("approval.get", effect=Effect.READ, scope="")
+async def request(ctx: Ctx, given: OneWaiting) -> Request:
+    """Tell all there is to know of an invocation before someone decides: your own, or any that you may decide on."""
+
+    async def body(tx: Tx) -> Request:
+        row = await invocations.known(tx, ctx, given.id)
+        may = row is not None and (
+            deciding.is_own(ctx.principal, row)
+            or ctx.principal.is_manager
+            or (row.person is not None and row.person == ctx.principal.person)
+            or await deciding.could(tx, ctx, row) is not None
+        )
+        if row is None or not may:
+            raise invocations.unknown(given.id)
+        return await invocations.request(tx, ctx, row)
+
+    return await ctx.read(body)
+
+
+class Say(OneWaiting):
+    """What is decided, and why."""
+
+    approve: bool = Field(description="True to agree, false to deny it.")
+    reason: Clean = Field("", max_length=2_000, description="Why; whoever asked is told.")
+
+
+class Said(Result):
+    """What was decided."""
+
+    id: str = Field(description="Id of what was decided on.")
+    what: str = Field(description="The operation that was proposed, or the tool that shall be run.")
+    requested_by: str = Field(description="Who asked for it.")
+    state: str = Field(description="How it stands now.")
+    expires_at: str = Field(description="Until when it can be applied or run, ISO 8601.")
+
+
+@operation("approval.decide", effect=Effect.MUTATE, scope="")
+async def say(ctx: Ctx, given: Say) -> Said:
+    """Approve or deny what someone else asked for, a proposal or an invocation; for people who are approvers."""
+    row = await ctx.read(lambda tx: invocations.known(tx, ctx, given.id))
+    if row is not None:
+        told = await invocations.decide(ctx, given.id, given.approve, given.reason)
+        return Said(
+            id=told.id, what=told.tool, requested_by=told.requested_by, state=told.status, expires_at=told.expires_at
+        )
+    made = await decide(ctx, Decide(id=given.id, approve=given.approve, note=given.reason[:500]))
+    return Said(
+        id=made.id, what=made.operation, requested_by=made.proposed_by, state=made.state, expires_at=made.expires_at
+    )

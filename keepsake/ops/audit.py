@@ -10,7 +10,8 @@ from keepsake.context import Ctx
 from keepsake.core import clock
 from keepsake.core.errors import NotFound
 from keepsake.core.models import BankName, Given, Result
-from keepsake.core.operation import Effect, operation
+from keepsake.core.operation import AUDIT, Effect, operation
+from keepsake.core.text import Clean
 from keepsake.ops import audit_heads
 from keepsake.ops.audit_heads import SignedHeads
 from keepsake.store import audit, banks
@@ -41,7 +42,7 @@ class Verified(Result):
     compared: int = Field(0, description="How many heads of an export they were compared with.")
 
 
-@operation("audit.verify", effect=Effect.READ, scope="admin")
+@operation("audit.verify", effect=Effect.READ, scope=AUDIT)
 async def verify(ctx: Ctx, given: Verify) -> Verified:
     """Check every chain of the audit log from its first entry to its last, and against heads that were exported."""
     if given.export is not None:
@@ -70,7 +71,7 @@ class ExportHeads(Given):
     """Nothing to say."""
 
 
-@operation("audit.export", effect=Effect.READ, scope="admin")
+@operation("audit.export", effect=Effect.READ, scope=AUDIT)
 async def export(ctx: Ctx, given: ExportHeads) -> SignedHeads:
     """Give the heads of all audit chains, signed: kept elsewhere, they prove what the log said until now."""
 
@@ -94,7 +95,10 @@ class ListEntries(Given):
     """Which entries."""
 
     only_bank: BankName | None = Field(None, description="Only the entries of this bank; of every chain when left out.")
+    principal: Clean | None = Field(None, max_length=200, description="Only what this principal did, by its name.")
+    operation: Clean | None = Field(None, max_length=100, description="Only what this operation did, by its id.")
     limit: int = Field(100, ge=1, le=1_000, description="Maximum number of results.")
+    offset: int = Field(0, ge=0, le=1_000_000, description="How many of the newest to leave out.")
 
 
 class Entry(Result):
@@ -117,7 +121,7 @@ class Entries(Result):
     entries: list[Entry] = Field(description="Newest first.")
 
 
-@operation("audit.list", effect=Effect.READ, scope="admin")
+@operation("audit.list", effect=Effect.READ, scope=AUDIT)
 async def list_(ctx: Ctx, given: ListEntries) -> Entries:
     """List the changes in the audit log, newest first."""
     if given.only_bank is not None:
@@ -125,7 +129,9 @@ async def list_(ctx: Ctx, given: ListEntries) -> Entries:
 
     async def body(tx: Tx) -> Entries:
         names = await _names(tx, ctx)
-        written = await audit.newest(tx, ctx.org, await _chains(tx, ctx, given, names), given.limit)
+        chains = await _chains(tx, ctx, given, names)
+        wanted = audit.Wanted(chains, given.principal, given.operation, given.limit, given.offset)
+        written = await audit.newest(tx, ctx.org, wanted)
         return Entries(entries=[_shown(one, names) for one in written])
 
     return await ctx.read(body)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pydantic import Field
 
 from keepsake.auth import oauth as rules
+from keepsake.auth import policy
 from keepsake.auth.oauth import Described, Refused
 from keepsake.context import App, Changed, Ctx
 from keepsake.core import clock, log
@@ -161,6 +162,7 @@ class Clients(Result):
 @operation("client.list", effect=Effect.READ, scope="admin")
 async def list_(ctx: Ctx, given: ListClients) -> Clients:
     """List the OAuth clients that have registered here or were read from their document, newest first."""
+    policy.check_manager(ctx.principal, "sees its clients")
 
     async def body(tx: Tx) -> Clients:
         now, held = ctx.now, await oauth.grants(tx, ctx.org)
@@ -179,6 +181,7 @@ class RevokeClient(Given):
 @operation("client.revoke", effect=Effect.MUTATE, scope="admin")
 async def revoke(ctx: Ctx, given: RevokeClient) -> OAuthClient:
     """Shut an OAuth client out; every token it holds is refused from the next request on."""
+    policy.check_manager(ctx.principal, "shuts clients out")
 
     async def body(tx: Tx) -> Changed[OAuthClient]:
         found = await oauth.client(tx, ctx.org, given.client_id)

@@ -16,14 +16,14 @@ from keepsake.core.principal import Principal
 from keepsake.core.proposal import READY, State
 from keepsake.core.text import Clean, CleanJson
 from keepsake.ops import banks, previews
+from keepsake.ops.deciding import credential, is_own
+from keepsake.settings import Settings
 from keepsake.store import proposals
 from keepsake.store.engine import Tx
 from keepsake.store.proposals import End, Proposal
 
 #: How many proposals of one credential may stand open at once.
 MOST = 100
-#: Operations that make their change in several transactions, so that a crash may leave it half made.
-SEVERAL = frozenset({"memory.import"})
 
 
 class Spent(Conflict):
@@ -94,6 +94,7 @@ class Proposed(Result):
     diff: str = Field(description="What would change: `-` goes, `+` comes.")
     expires_at: str = Field(description="Until when it can be applied or approved, ISO 8601.")
     next: str = Field(description="What to do now.")
+    page: str | None = Field(None, description="Where an approver decides on it, where one has to.")
 
 
 _NEXT: Mapping[str, str] = {
@@ -120,7 +121,7 @@ async def create(ctx: Ctx, given: Propose) -> Proposed:
         row = _row(ctx, target, carried, seen, token, given.reason)
         await proposals.insert(tx, row)
         diff = previews.diff(target, carried, seen, previews.may_read(ctx, seen.bank))
-        return Changed(_proposed(row, token, diff), row.bank, [row.id, *past], row.arguments)
+        return Changed(_proposed(ctx.app.settings, row, token, diff), row.bank, [row.id, *past], row.arguments)
 
     return await ctx.change(body)
 
@@ -159,7 +160,7 @@ def _row(ctx: Ctx, target: AnyOperation, carried: Given, seen: previews.Target, 
     )
 
 
-def _proposed(row: Proposal, token: str, diff: str) -> Proposed:
+def _proposed(settings: Settings, row: Proposal, token: str, diff: str) -> Proposed:
     return Proposed(
         id=str(row.id),
         token=token,
@@ -169,14 +170,20 @@ def _proposed(row: Proposal, token: str, diff: str) -> Proposed:
         diff=diff,
         expires_at=clock.iso(row.expires_at),
         next=_NEXT[row.state].format(id=row.id),
+        page=page(settings, row.id) if row.state == "pending_approval" else None,
     )
 
 
-def credential(principal: Principal) -> str:
-    """What a principal came with: a proposal is good for this alone, not for its holder's other keys."""
-    if principal.client is not None:
-        return f"client:{principal.client}:{principal.key}"
-    return "local" if principal.key is None else f"key:{principal.key}"
+def page(settings: Settings, id: int) -> str:
+    """Where a person decides on what waits for approval."""
+    return f"{address(settings)}/console/approve/{id}"
+
+
+def address(settings: Settings) -> str:
+    """Where people reach this server, as far as its settings tell."""
+    name = settings.host if settings.host not in ("", "0.0.0.0", "::") else "127.0.0.1"
+    host = f"[{name}]" if ":" in name else name
+    return settings.public_url or f"http://{host}:{settings.port}"
 
 
 class Apply(Given):
@@ -225,11 +232,6 @@ async def _of_token(tx: Tx, ctx: Ctx, token: str) -> Proposal:
     if row is None or not is_own(ctx.principal, row):
         raise NotFound("No proposal has this token, or it is not yours. Call `propose` to get one.")
     return row
-
-
-def is_own(principal: Principal, row: Proposal) -> bool:
-    """Whether a proposal was made by this principal with this credential."""
-    return (row.principal, row.credential, row.person) == (principal.name, credential(principal), principal.person)
 
 
 _WHY_NOT: Mapping[State, str] = {
@@ -305,7 +307,7 @@ class Application:
             result: BaseModel = await self.target(replace(self._running(), consent=consent), self.carried)
             if not consent.is_used:
                 await self._nothing_changed()
-            elif self._is_several:
+            elif self.target.in_parts:
                 await ended(self.ctx, self.row, End("succeeded", ("claimed",)))
         except (Spent, Unavailable):
             raise
@@ -318,10 +320,6 @@ class Application:
             raise
         return result
 
-    @property
-    def _is_several(self) -> bool:
-        return self.target.id in SEVERAL
-
     def _running(self) -> Ctx:
         """The request as the operation sees it; an approval lends the right to delete, for this change alone."""
         acting = self.ctx.acting(proposal.scopes(self.target)).principal
@@ -333,7 +331,7 @@ class Application:
 
     async def _use(self, tx: Tx) -> None:
         """Of all who hold the token one gets through, and only to the target that was described."""
-        await self._claim(tx, "claimed" if self._is_several else "succeeded")
+        await self._claim(tx, "claimed" if self.target.in_parts else "succeeded")
         try:
             seen = await previews.of(tx, self._running(), self.target, self.carried)
         except NotFound as error:

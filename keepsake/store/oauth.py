@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
+from keepsake.core.clock import DAY
 from keepsake.store.engine import Row, Tx
 
 Kind = Literal["code", "access", "refresh"]
@@ -129,17 +130,24 @@ async def clients(tx: Tx, org: int) -> list[Client]:
     return [_client(row) for row in rows]
 
 
+_UNUSED = "NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.org = c.org AND g.client = c.id)"
+
+
 async def unused(tx: Tx, org: int, now: int) -> int:
     """Forget registrations that have ended unused, and count those that nobody has consented to yet."""
-    none = "NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.org = c.org AND g.client = c.id)"
-    await tx.run(
+    await forget_clients(tx, org, now)
+    row = await tx.one(f"SELECT count(*) AS n FROM oauth_clients c WHERE c.org = :org AND {_UNUSED}", org=org)
+    return int(row["n"]) if row else 0
+
+
+async def forget_clients(tx: Tx, org: int, now: int) -> int:
+    """Forget registrations that have ended unused; tells how many."""
+    return await tx.run(
         "DELETE FROM oauth_clients WHERE org = :org AND id IN (SELECT c.id FROM oauth_clients c WHERE c.org = :org"
-        f" AND c.expires_at < :now AND c.revoked_at IS NULL AND {none})",
+        f" AND c.expires_at < :now AND c.revoked_at IS NULL AND {_UNUSED})",
         org=org,
         now=now,
     )
-    row = await tx.one(f"SELECT count(*) AS n FROM oauth_clients c WHERE c.org = :org AND {none}", org=org)
-    return int(row["n"]) if row else 0
 
 
 async def keep_client(tx: Tx, org: int, id: int, until: int) -> None:
@@ -206,12 +214,7 @@ async def revoke_grant(tx: Tx, org: int, id: int, at: int) -> bool:
 
 async def insert_token(tx: Tx, token: Token) -> None:
     """Write a code or token; what ended long ago goes."""
-    await tx.run(
-        "DELETE FROM oauth_tokens WHERE org = :org AND expires_at < :old",
-        org=token.org,
-        # A day longer, so that a code or token that is used again is recognised.
-        old=token.created_at - 86_400_000_000,
-    )
+    await forget_tokens(tx, token.org, token.created_at)
     await tx.run(
         f"INSERT INTO oauth_tokens ({_TOKEN}) VALUES (:org, :sha256, :kind, :grant_id, :scopes, :created_at,"
         " :expires_at, NULL, :redirect, :challenge)",
@@ -225,6 +228,12 @@ async def insert_token(tx: Tx, token: Token) -> None:
         redirect=token.redirect,
         challenge=token.challenge,
     )
+
+
+async def forget_tokens(tx: Tx, org: int, now: int) -> int:
+    """Forget codes and tokens that ended long ago; tells how many."""
+    # A day longer, so that a code or token that is used again is recognised.
+    return await tx.run("DELETE FROM oauth_tokens WHERE org = :org AND expires_at < :old", org=org, old=now - DAY)
 
 
 async def use(tx: Tx, org: int, kind: Kind, sha256: str, now: int) -> Token | None:

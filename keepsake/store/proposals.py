@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keepsake.core.proposal import OPEN, READY, State
+from keepsake.core.proposal import OPEN, READY, RUNS, State
 from keepsake.store.engine import Row, Tx
 
 
@@ -85,6 +85,18 @@ async def pending(tx: Tx, org: int, now: int, limit: int) -> list[Proposal]:
     return [_proposal(row) for row in rows]
 
 
+async def past(tx: Tx, org: int, states: Sequence[State], limit: int) -> list[Proposal]:
+    """What once waited for an approver and stands in one of these states, the newest first."""
+    rows = await tx.all(
+        f"SELECT {_COLUMNS} FROM proposals WHERE org = :org AND effect = 'destructive' AND state = ANY_TEXT(:states)"
+        " ORDER BY id DESC LIMIT :limit",
+        org=org,
+        states=states,
+        limit=limit,
+    )
+    return [_proposal(row) for row in rows]
+
+
 async def count_open(tx: Tx, org: int, credential: str, now: int) -> int:
     """How many proposals of a credential still stand open."""
     row = await tx.one(
@@ -105,17 +117,19 @@ class Decision:
     state: State
     by: str
     expires_at: int
+    note: str = ""
 
 
 async def decide(tx: Tx, proposal: Proposal, decision: Decision, now: int) -> bool:
     """Approve or reject what waits; False when it waits no more."""
     changed = await tx.run(
         "UPDATE proposals SET state = :state, decided_by = :by, decided_at = :now, expires_at = :expires_at,"
-        " arguments = CASE WHEN :state = 'approved' THEN arguments ELSE '' END,"
+        " outcome = :note, arguments = CASE WHEN :state = 'approved' THEN arguments ELSE '' END,"
         " ended_at = CASE WHEN :state = 'approved' THEN NULL ELSE CAST(:now AS BIGINT) END"
         " WHERE org = :org AND id = :id AND state = 'pending_approval' AND expires_at > :now",
         state=decision.state,
         by=decision.by,
+        note=decision.note,
         now=now,
         expires_at=decision.expires_at,
         org=proposal.org,
@@ -174,6 +188,20 @@ async def expire(tx: Tx, org: int, now: int) -> list[int]:
         open=OPEN,
     )
     return sorted(int(row["id"]) for row in rows)
+
+
+async def overdue(tx: Tx, org: int, now: int, limit: int) -> list[Proposal]:
+    """What is past its time, or was claimed so long ago that whoever did must have crashed; the oldest first."""
+    rows = await tx.all(
+        f"SELECT {_COLUMNS} FROM proposals WHERE org = :org AND ((state = ANY_TEXT(:open) AND expires_at <= :now)"
+        " OR (state = 'claimed' AND claimed_at <= :crashed)) ORDER BY id LIMIT :limit",
+        org=org,
+        open=OPEN,
+        now=now,
+        crashed=now - RUNS,
+        limit=limit,
+    )
+    return [_proposal(row) for row in rows]
 
 
 async def bank_gone(tx: Tx, org: int, bank: int) -> None:

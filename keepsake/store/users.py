@@ -103,17 +103,30 @@ async def members(tx: Tx, org: int) -> list[Member]:
     return [Member(**row) for row in rows]
 
 
-async def roles(tx: Tx, org: int, person: int) -> dict[str | None, list[str]]:
-    """A person's roles by every name of the bank they hold at; None stands for the whole org."""
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A person as they stand now."""
+
+    name: str
+    is_shut_out: bool
+    #: Their roles by every name of the bank they hold at; None stands for the whole org.
+    roles: dict[str | None, list[str]]
+
+
+async def standing(tx: Tx, org: int, person: int) -> Standing | None:
+    """What a person is now, in one question: it is asked at every request."""
     rows = await tx.all(
-        "SELECT m.role AS role, m.bank AS bank, n.name AS name FROM members m"
-        " LEFT JOIN bank_names n ON n.org = m.org AND n.bank = m.bank WHERE m.org = :org AND m.person = :person",
+        "SELECT u.name AS person, u.disabled_at AS disabled_at, m.role AS role, m.bank AS bank, n.name AS name"
+        " FROM users u LEFT JOIN members m ON m.org = u.org AND m.person = u.id"
+        " LEFT JOIN bank_names n ON n.org = m.org AND n.bank = m.bank WHERE u.org = :org AND u.id = :person",
         org=org,
         person=person,
     )
+    if not rows:
+        return None
     found: dict[str | None, list[str]] = {}
     for row in rows:
         # A bank that is gone has no name, and must not pass for the whole org.
-        if row["bank"] == EVERYWHERE or row["name"] is not None:
+        if row["role"] is not None and (row["bank"] == EVERYWHERE or row["name"] is not None):
             found.setdefault(row["name"] if row["bank"] != EVERYWHERE else None, []).append(row["role"])
-    return found
+    return Standing(rows[0]["person"], rows[0]["disabled_at"] is not None, found)

@@ -86,13 +86,111 @@ async def test_every_table_with_an_org_has_a_policy(database: "Database") -> Non
     assert open_tables == []
 
 
+async def test_words_are_searched_by_their_index_behind_the_wall(store: Store, database: "Database") -> None:
+    async def body(tx: Tx) -> None:
+        for n in range(1, 5_001):
+            await tx.index(Doc(n, 1, BANK, [f"abcd{n}"]))
+
+    async def searched(tx: Tx) -> int:
+        found = await tx.search_text(Wanted(1, BANK, [["abcd77"]], 5))
+        # What was counted is told at the end of a transaction, and seldom unless one asks.
+        await tx.all("SELECT pg_stat_force_next_flush()")
+        return len(found)
+
+    async def scans() -> tuple[int, int]:
+        row = await connection.fetchrow(
+            "SELECT (SELECT sum(idx_scan) FROM pg_stat_user_indexes WHERE relname LIKE 'search_docs%' AND indexrelid IN"
+            " (SELECT i.oid FROM pg_class i JOIN pg_am m ON m.oid = i.relam WHERE m.amname = 'gin'))::bigint AS used,"
+            " (SELECT sum(seq_scan) FROM pg_stat_user_tables WHERE relname LIKE 'search_docs%')::bigint AS read"
+        )
+        return (row["used"], row["read"]) if row else (0, 0)
+
+    await store.write(1, body)
+    connection = await asyncpg.connect(database.place)
+    await connection.execute("ANALYZE search_docs")
+    used, read = await scans()
+    found = await store.read(1, searched)
+    after = await scans()
+    await connection.close()
+
+    assert found == 1
+    assert (after[0] > used, after[1]) == (True, read)
+
+
+#: A value of every type that a column has.
+VALUES = {
+    "int8": "1", "int4": "1", "int2": "1", "float4": "1", "float8": "1", "bool": "TRUE", "text": "'x'", "bytea": "'x'",
+    "jsonb": "'{}'", "halfvec": "'[1]'", "tsvector": "'x'", "_text": "'{x}'", "_int8": "'{1}'",
+}  # fmt: skip
+
+
+async def _one_row_each(connection: "asyncpg.Connection[asyncpg.Record]") -> list[str]:
+    """A row of org 1 in every table that has an org, whatever else the table asks of its rows."""
+    tables = await connection.fetch(
+        "SELECT c.oid::regclass::text AS name, (SELECT string_agg(quote_ident(b.attname), ',' ORDER BY b.attnum) FROM"
+        " pg_attribute b WHERE b.attrelid = c.oid AND b.attnum > 0 AND NOT b.attisdropped AND b.attgenerated = '') AS"
+        " columns, ARRAY(SELECT b.attname || ' ' || t.typname FROM pg_attribute b JOIN pg_type t ON t.oid = b.atttypid"
+        " WHERE b.attrelid = c.oid AND b.attnum > 0 AND NOT b.attisdropped AND b.attgenerated = '' ORDER BY b.attnum)"
+        " AS types FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'org'"
+        " WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY 1"
+    )
+    checks = await connection.fetch(
+        "SELECT conrelid::regclass::text AS name, conname FROM pg_constraint WHERE contype IN ('c', 'f')"
+        " AND conparentid = 0 AND conislocal AND connamespace = current_schema()::regnamespace"
+    )
+    for one in checks:
+        await connection.execute(f'ALTER TABLE {one["name"]} DROP CONSTRAINT "{one["conname"]}"')
+    for table in tables:
+        await connection.execute(f"DELETE FROM {table['name']}")
+        given = ", ".join(VALUES[one.split()[1]] for one in table["types"])
+        await connection.execute(f"INSERT INTO {table['name']} ({table['columns']}) VALUES ({given})")
+    return [table["name"] for table in tables]
+
+
+async def test_every_table_there_is_keeps_orgs_apart_for_the_role_that_asks(store: Store, database: "Database") -> None:
+    connection = await asyncpg.connect(database.place)
+    tables = await _one_row_each(connection)
+    role = await connection.fetchrow(
+        "SELECT bool_or(r.rolsuper OR r.rolbypassrls) AS is_super, bool_or(c.relowner = r.oid) AS is_owner"
+        " FROM pg_roles r, pg_class c WHERE r.rolname IN ('keepsake_app', 'keepsake_claim') AND c.relname = 'memories'"
+    )
+    await connection.close()
+
+    async def met(org: int, table: str) -> tuple[int, int, int]:
+        async def body(tx: Tx) -> tuple[int, int, int]:
+            seen = len(await tx.all(f"SELECT org FROM {table}"))
+            changed = await tx.run(f"UPDATE {table} SET org = org")
+            return seen, changed, await tx.run(f"DELETE FROM {table} WHERE org = 1")
+
+        return await store.write(org, body)
+
+    async def written(table: str) -> str:
+        try:
+            copied = f"INSERT INTO {table} (org) VALUES (1)"
+            await store.write(2, lambda tx: tx.run(copied))
+        except asyncpg.InsufficientPrivilegeError:
+            return "refused"
+        except asyncpg.PostgresError as error:
+            return type(error).__name__
+        return "written"
+
+    foreign = {table: (await met(2, table), await written(table)) for table in tables}
+    own = {table: await met(1, table) for table in tables}
+
+    assert dict(role or {}) == {"is_super": False, "is_owner": False}
+    assert {table: found for table, found in foreign.items() if found != ((0, 0, 0), "refused")} == {}
+    assert {table: found for table, found in own.items() if found != (1, 1, 1)} == {}
+    assert {"memories", "api_keys", "audit", "proposals", "oauth_tokens"} <= set(tables)
+
+
 async def test_counters_are_not_logged_and_everything_else_is(database: "Database") -> None:
     connection = await asyncpg.connect(database.place)
 
     rows = await connection.fetch("SELECT relname FROM pg_class WHERE relkind = 'r' AND relpersistence = 'u'")
     await connection.close()
 
-    assert {row["relname"] for row in rows} == {"counters", "handed_out", "key_uses", "mcp_sessions"}
+    volatile = {"counters", "handed_out", "key_uses", "layouts", "mcp_sessions", "readings", "recalls"}
+    assert {row["relname"] for row in rows} == volatile
 
 
 async def test_a_lost_connection_is_told_and_the_next_call_works(store: Store, database: "Database") -> None:

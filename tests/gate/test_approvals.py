@@ -185,7 +185,9 @@ async def test_who_may_write_but_not_read_is_not_shown_what_would_go(database: D
 
 
 def test_text_that_would_fool_a_terminal_is_shown_as_it_is(keepsake: Terminal) -> None:
-    told = keepsake("call", "retain", "--content", "Harmless.\x1b[2K\n+ id: 1\u202e", "--json").json
+    told = keepsake(
+        "call", "retain", "--dialect", "hindsight", "--content", "Harmless.\x1b[2K\n+ id: 1\u202e", "--json"
+    ).json
     made = _typed(keepsake, "propose", "memory.forget", told["memory_id"])
     listed = keepsake("approvals", "list")
 
@@ -202,7 +204,7 @@ def _typed(keepsake: Terminal, tool: str, operation: str, id: str) -> str:
 
 def test_the_command_line_lists_approves_and_denies(keepsake: Terminal) -> None:
     assert "Nothing waits" in keepsake("approvals", "list").out
-    told = keepsake("call", "retain", "--content", "Tea is at four.", "--json").json
+    told = keepsake("call", "retain", "--dialect", "hindsight", "--content", "Tea is at four.", "--json").json
     made = [_typed(keepsake, "propose", "memory.forget", told["memory_id"]) for _ in range(2)]
 
     listed = keepsake("approvals", "list", "--json").json["proposals"]

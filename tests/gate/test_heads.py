@@ -44,7 +44,7 @@ async def _forged(gates: Gate, chain: int, drop: int) -> None:
     """Write a whole chain anew without its last entries, hashes and head included."""
 
     async def body(tx: Tx) -> None:
-        written = [one.entry for one in reversed(await audit.newest(tx, 1, [chain], 1_000))]
+        written = [one.entry for one in reversed(await audit.newest(tx, 1, audit.Wanted([chain], limit=1_000)))]
         await tx.run("DELETE FROM audit WHERE org = 1 AND bank = :chain", chain=chain)
         await tx.run("DELETE FROM audit_heads WHERE org = 1 AND bank = :chain", chain=chain)
         for entry in written[: len(written) - drop]:
@@ -135,7 +135,7 @@ async def test_another_key_in_the_database_shows(database: Database) -> None:
 def test_the_command_line_writes_heads_and_checks_against_them(keepsake: Terminal, tmp_path: Path) -> None:
     file = tmp_path / "heads.json"
     for text in ("One.", "Two."):
-        assert keepsake("call", "retain", "--content", text).code == 0
+        assert keepsake("call", "retain", "--dialect", "hindsight", "--content", text).code == 0
     written = keepsake("verify", "--export", str(file))
     holds = keepsake("verify", str(file))
     damaged(keepsake.folder, "DELETE FROM audit WHERE n = 2")
