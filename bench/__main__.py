@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench import context, hooks, projects, sharpen, speed, start, sync
+from bench import briefs, context, hooks, projects, rights, sharpen, speed, start, sync
 
 #: What the peers showed on a machine of the same size (CPU of the server's whole process tree).
 PEERS = (
@@ -78,6 +78,14 @@ def contexts(name: str, url: str, count: int = 50_000) -> None:
     row(f"{name}: get_context with a query, {count:,}, ms CPU", f"{measured['query ms CPU']:.1f}", "< 20")
 
 
+def workspaces(name: str, url: str, count: int = 10_000) -> None:
+    """What a workspace is asked for at the start of a session, on one store."""
+    for what, figure in briefs.measured(count, url).items():
+        row(
+            f"{name}: {what.split()[0]}, {count:,} memories, ms CPU", f"{figure:.1f}", "< 15" if "brief" in what else ""
+        )
+
+
 def syncs(name: str, url: str) -> None:
     """Learning from a repository, on one store."""
     measured = sync.measured(url)
@@ -91,6 +99,12 @@ def searches(name: str, url: str, count: int = 20_000) -> None:
     """What a project's repository shows, searched on one store."""
     measured = projects.measured(count, url)
     row(f"{name}: search_memory, {count:,} chunks, ms CPU", f"{measured['search ms CPU']:.1f}", "< 20")
+
+
+def admissions(name: str, url: str, bar: str) -> None:
+    """Finding out who asks and what they may do, on one store."""
+    for who, figure in rights.measured(url).items():
+        row(f"{name}: authentication and authorisation by a {who}, ms CPU", f"{figure:.2f}", bar)
 
 
 def main() -> None:
@@ -107,13 +121,17 @@ def main() -> None:
         row(f"hook: {name}, ms CPU", f"{figure:.1f}", bar)
     store("SQLite", "", sizes)
     contexts("SQLite", "")
+    workspaces("SQLite", "")
     searches("SQLite", "")
     syncs("SQLite", "")
+    admissions("SQLite", "", "< 0.5")
     with postgres() as url:
         store("PostgreSQL", url, sizes)
         contexts("PostgreSQL", url)
+        workspaces("PostgreSQL", url)
         searches("PostgreSQL", url)
         syncs("PostgreSQL", url)
+        admissions("PostgreSQL", url, "< 1")
     written = speed.writers()
     row("SQLite: 8 writers, acknowledged durable writes/s", f"{written['writes/s']:.0f}", "> 300")
     row("SQLite: 8 writers, lost", f"{written['lost']:.0f}", "0")

@@ -25,7 +25,7 @@ def _kind(n: int) -> str:
     return KINDS[n // KNOWLEDGE % 4] if n % KNOWLEDGE == 0 else "observation"
 
 
-async def fill(loaded: settings.Settings, count: int) -> None:
+async def fill(loaded: settings.Settings, count: int, name: str = BANK) -> None:
     """Write so many observations, spread over a year, with knowledge and summaries among them."""
     random = np.random.default_rng(7)
     texts = corpus.memories(count)
@@ -36,7 +36,7 @@ async def fill(loaded: settings.Settings, count: int) -> None:
         now = app.now()
 
         async def body(tx: Tx, start: int) -> None:
-            bank = await banks.named(tx, 1, BANK) or await banks.create(tx, app.store, 1, BANK)
+            bank = await banks.named(tx, 1, name) or await banks.create(tx, app.store, 1, name)
             assert bank is not None
             seq = await banks.step(tx, 1, bank.id)
             for n, told in enumerate(texts[start : start + load.BATCH], start):

@@ -79,7 +79,7 @@ def measured(rounds: int = 7) -> dict[str, float]:
         started(bare, environment)
         pairs = [(started(ours, environment), started(bare, environment)) for _ in range(rounds)]
         call = {"name": "recall", "arguments": {"query": "what does the user prefer"}}
-        store = {"name": "retain", "arguments": {"content": "The user prefers tea."}}
+        store = {"name": "remember", "arguments": {"content": "The user prefers tea."}}
         used = started(
             ours,
             environment,

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from keepsake.core import clock
+from keepsake.core.asking import Asker
 from keepsake.core.errors import Conflict, Misconfigured
 from keepsake.core.later import Later
 from keepsake.core.lazy import lazy
@@ -120,6 +121,29 @@ class Consent:
     is_used: bool = False
 
 
+class Connection(Protocol):
+    """The client's session, as far as operations know it."""
+
+    @property
+    def id(self) -> str:
+        """What tells it from every other."""
+        ...
+
+    @property
+    def bank(self) -> str:
+        """Id of the bank that it works in; empty before its client chose one."""
+        ...
+
+    @property
+    def choosing(self) -> asyncio.Lock:
+        """Held while its user is asked for one."""
+        ...
+
+    async def bind(self, bank: int) -> None:
+        """Let its later requests work in a bank."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class App:
     """What lives as long as the process."""
@@ -133,6 +157,8 @@ class App:
     #: Set when there is new work for the background.
     work: asyncio.Event = field(default_factory=asyncio.Event)
     later: Later = field(default_factory=Later)
+    #: Set when a command may be run.
+    runs: asyncio.Event = field(default_factory=asyncio.Event)
 
     def ctx(
         self, principal: Principal, bank: str | None = None, report: Report = _unreported, surface: Surface = "mcp"
@@ -161,6 +187,14 @@ class Ctx:
     surface: Surface = "mcp"
     #: By what its change was allowed, where that was proposed before.
     consent: Consent | None = None
+    #: The client's session; a request may come without one.
+    connection: Connection | None = None
+    #: Whether a header or flag names the bank, which no session changes.
+    is_pinned: bool = False
+    #: The client, where it can be asked something in the middle of its call.
+    asker: Asker | None = None
+    #: When a person last gave their password, where they look at a page of ours.
+    signed_in_at: int | None = None
 
     @property
     def store(self) -> Store:

@@ -1,7 +1,6 @@
 """Every setting as one record: name, default, meaning, aliases. The reference page is made from these."""
 
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,11 +10,21 @@ from typing import TYPE_CHECKING
 from keepsake.core import bank_name
 from keepsake.core.errors import Misconfigured
 from keepsake.core.lazy import lazy
+from keepsake.core.values import endpoint as _endpoint
+from keepsake.core.values import flag as _flag
+from keepsake.core.values import folder
+from keepsake.core.values import number as _number
+from keepsake.core.values import one_of as _one_of
+from keepsake.core.values import origin as _origin
+from keepsake.core.values import places as _places
+from keepsake.core.values import words as _words
 
 if TYPE_CHECKING:
     from keepsake.core import issuers
 else:
     issuers = lazy("keepsake.core.issuers")
+
+__all__ = ["SETTINGS", "Settings", "folder", "load"]
 
 
 def data_home() -> Path:
@@ -25,60 +34,6 @@ def data_home() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "keepsake"
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "keepsake"
-
-
-def _flag(text: str) -> bool:
-    value = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-    if text.lower() not in value:
-        raise ValueError("must be true or false")
-    return value[text.lower()]
-
-
-def _number(low: int, high: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            raise ValueError("must be a whole number") from None
-        if not low <= number <= high:
-            raise ValueError(f"must be between {low} and {high}")
-        return number
-
-    return read
-
-
-def folder(text: str) -> Path:
-    """A folder as a person writes it."""
-    try:
-        # A client's configuration file has no shell that would know what ~ is.
-        return Path(text).expanduser()
-    except RuntimeError as error:
-        raise ValueError("names the home of a user that does not exist") from error
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word for word in text.replace(",", " ").split() if word)
-
-
-def _endpoint(text: str) -> str:
-    if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", text):
-        raise ValueError("must be an address such as https://llm.example/v1, without a user, query or fragment")
-    return text.rstrip("/")
-
-
-def _origin(text: str) -> str:
-    if not re.fullmatch(r"https?://[a-z0-9.-]+(:\d{1,5})?/?", text):
-        raise ValueError("must be an address such as https://memory.example, without a path, in small letters")
-    return text.rstrip("/")
-
-
-def _one_of(*values: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in values:
-            raise ValueError(f"must be one of {', '.join(values)}")
-        return text
-
-    return read
 
 
 def _issuers(text: str) -> "tuple[issuers.Issuer, ...]":
@@ -145,9 +100,23 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "session_ttl",
         600,
-        "Seconds after which an idle MCP session ends.",
+        "Seconds after which an idle MCP session ends, at every endpoint but xerotier's.",
+        _number(1, 86_400),
+    ),
+    Setting("xerotier_enabled", True, "Whether the xerotier endpoint answers.", _flag, ("XEROTIER_MCP_ENABLED",)),
+    Setting(
+        "xerotier_session_ttl",
+        600,
+        "Seconds after which an idle MCP session of the xerotier endpoint ends.",
         _number(1, 86_400),
         ("XEROTIER_MCP_SESSION_TTL_SECONDS",),
+    ),
+    Setting(
+        "xerotier_transport",
+        "streamable",
+        "`legacy` makes the xerotier endpoint answer in plain JSON alone, for clients that take no stream.",
+        _one_of("streamable", "legacy"),
+        ("XEROTIER_MCP_TRANSPORT",),
     ),
     Setting("body_limit", 4 * 1024 * 1024, "Largest request body in bytes.", _number(1024, 1 << 30)),
     Setting(
@@ -269,6 +238,39 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "sync_file_limit", 512, "Kilobytes of the largest document of a repository that is read.", _number(1, 16_384)
     ),
+    Setting(
+        "exec_hosts",
+        (),
+        "Hosts that enrolled HTTP calls may reach although they are private or without TLS.",
+        _words,
+    ),
+    Setting(
+        "approval_webhook",
+        "",
+        "Address that is told when a command waits for approval; signed with KEEPSAKE_APPROVAL_SECRET.",
+        _endpoint,
+    ),
+    Setting("approval_secret", "", "What calls of KEEPSAKE_APPROVAL_WEBHOOK are signed with.", secret=True),
+    Setting(
+        "fetch_allow",
+        (),
+        "Hosts such as wiki.internal or 127.0.0.1:8080 that `web.fetch` and `web.inspect` may read although their"
+        " address is private; with a port, at that port.",
+        _places,
+    ),
+    Setting(
+        "search_backend",
+        "",
+        "Who is asked by `web.search`: `searxng`, `brave` or `tavily`; without one nothing is searched on the web.",
+        _one_of("searxng", "brave", "tavily"),
+    ),
+    Setting(
+        "search_url",
+        "",
+        "Address of the search backend; needed for SearXNG, such as http://127.0.0.1:8080, and known for the others.",
+        _endpoint,
+    ),
+    Setting("search_api_key", "", "The key that the search backend wants.", secret=True),
     Setting("url", "", "A running server that commands use instead of opening the store."),
     Setting("api_key", "", "The key that commands and stdio use.", secret=True),
 )
@@ -289,6 +291,9 @@ class Settings:
     tenant_extension: str
     rate_limit: int
     session_ttl: int
+    xerotier_enabled: bool
+    xerotier_session_ttl: int
+    xerotier_transport: str
     body_limit: int
     allowed_hosts: tuple[str, ...]
     public_url: str
@@ -320,6 +325,13 @@ class Settings:
     sync_hosts: tuple[str, ...]
     sync_repo_limit: int
     sync_file_limit: int
+    exec_hosts: tuple[str, ...]
+    approval_webhook: str
+    approval_secret: str = field(repr=False)
+    fetch_allow: tuple[str, ...]
+    search_backend: str
+    search_url: str
+    search_api_key: str = field(repr=False)
     url: str
     api_key: str
     #: Where each value came from: `default`, `flag`, or the variable's name.
@@ -370,5 +382,15 @@ def _check(settings: Settings) -> None:
             "KEEPSAKE_EMBEDDING_BASE_URL and KEEPSAKE_EMBEDDING_MODEL belong together: set both to embed with a model"
             " of your own, or neither."
         )
+    if bool(settings.approval_webhook) != bool(settings.approval_secret):
+        raise Misconfigured(
+            "KEEPSAKE_APPROVAL_WEBHOOK and KEEPSAKE_APPROVAL_SECRET belong together: whoever is told must know that it"
+            " was us."
+        )
     if settings.rerank_model and not settings.rerank_base_url:
         raise Misconfigured("KEEPSAKE_RERANK_MODEL is set, so KEEPSAKE_RERANK_BASE_URL must be too.")
+    needed = {"searxng": "search_url", "brave": "search_api_key", "tavily": "search_api_key"}
+    if (wanted := needed.get(settings.search_backend)) and not getattr(settings, wanted):
+        raise Misconfigured(f"KEEPSAKE_SEARCH_BACKEND is set, so KEEPSAKE_{wanted.upper()} must be too.")
+    if settings.search_url and not settings.search_backend:
+        raise Misconfigured("KEEPSAKE_SEARCH_URL is set, so KEEPSAKE_SEARCH_BACKEND must be too.")

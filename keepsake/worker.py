@@ -15,13 +15,26 @@ from keepsake.hooks import spool
 from keepsake.ops import embedding, jobs
 
 if TYPE_CHECKING:
-    from keepsake.ops import chapters, consolidate, enrich, modelling, observe, sync, synthesis, watching
+    from keepsake.ops import (
+        chapters,
+        consolidate,
+        ending,
+        enrich,
+        modelling,
+        observe,
+        running,
+        sync,
+        synthesis,
+        watching,
+    )
 else:
     chapters = lazy("keepsake.ops.chapters")
     consolidate = lazy("keepsake.ops.consolidate")
+    ending = lazy("keepsake.ops.ending")
     enrich = lazy("keepsake.ops.enrich")
     modelling = lazy("keepsake.ops.modelling")
     observe = lazy("keepsake.ops.observe")
+    running = lazy("keepsake.ops.running")
     sync = lazy("keepsake.ops.sync")
     synthesis = lazy("keepsake.ops.synthesis")
     watching = lazy("keepsake.ops.watching")
@@ -82,6 +95,8 @@ REST = 30 * SECOND
 FIRST_SWEEP_S, SWEEP_S = 5.0, 600.0
 #: How long after its start a process begins to watch; whoever waits for its first answer comes before that.
 FIRST_WATCH_S = 2.0
+#: How long after its start it looks for commands to run.
+FIRST_RUN_S = 1.0
 
 
 async def run(app: App) -> None:
@@ -90,6 +105,7 @@ async def run(app: App) -> None:
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(_sweeping(app))
         tasks.create_task(_watching(app))
+        tasks.create_task(_running(app))
         while True:
             await lanes.acquire()
             app.work.clear()
@@ -121,6 +137,9 @@ async def _sweeping(app: App) -> None:
             if left := await embedding.look_again(app):
                 log.info("to be embedded anew", banks=left)
             await watching.roll_up(app)
+            await running.clear_away(app)
+            if ended := await ending.sweep(app):
+                log.info("ended", rows=ended)
         except Exception as error:
             log.error("nothing could be cleared away", error=type(error).__name__, trace=log.trace(error))
         await asyncio.sleep(SWEEP_S)
@@ -133,6 +152,18 @@ async def _watching(app: App) -> None:
             await watching.run(app)
         except Exception as error:
             log.error("nothing could be watched", error=type(error).__name__, trace=log.trace(error))
+        await asyncio.sleep(UNANSWERED_S)
+
+
+async def _running(app: App) -> None:
+    # Until something is asked for here, there is time; what others asked for can wait that long.
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(app.runs.wait(), FIRST_RUN_S)
+    while True:
+        try:
+            await running.run(app)
+        except Exception as error:
+            log.error("nothing could be run", error=type(error).__name__, trace=log.trace(error))
         await asyncio.sleep(UNANSWERED_S)
 
 

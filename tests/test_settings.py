@@ -31,7 +31,9 @@ def test_every_field_has_its_record() -> None:
         ("HINDSIGHT_MCP_BANK_ID", "notes", "default_bank", "notes"),
         ("HINDSIGHT_API_TENANT_API_KEY", "secret", "tenant_api_key", "secret"),
         ("MCP_RATE_LIMIT_PER_MINUTE", "5", "rate_limit", 5),
-        ("XEROTIER_MCP_SESSION_TTL_SECONDS", "30", "session_ttl", 30),
+        ("XEROTIER_MCP_SESSION_TTL_SECONDS", "30", "xerotier_session_ttl", 30),
+        ("XEROTIER_MCP_ENABLED", "off", "xerotier_enabled", False),
+        ("XEROTIER_MCP_TRANSPORT", "legacy", "xerotier_transport", "legacy"),
         ("KEEPSAKE_PORT", "9000", "port", 9000),
         (
             "KEEPSAKE_ALLOWED_HOSTS",

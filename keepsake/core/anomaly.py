@@ -1,7 +1,7 @@
 """What is unusual for a check: its latest runs against its own history, by median and MAD."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -110,10 +110,7 @@ def _latency(samples: Sequence[Sample], history: Sequence[Hour], at: int) -> Ver
     if len(latencies) < LEAST or picked is None:
         return None
     season, hours = picked
-    usual = [float(hour.latency or 0) for hour in hours]
-    expected, value = median(usual), median(latencies)
-    within = median([float(hour.spread) for hour in hours])
-    spread = max(deviation(usual, expected), within, LEAST_SHARE * expected, LEAST_LATENCY)
+    (expected, spread), value = _usual(hours), median(latencies)
     out = (value - expected) / spread
     is_slow = value >= LEAST_TIMES * expected
     return Verdict(
@@ -127,6 +124,14 @@ def _latency(samples: Sequence[Sample], history: Sequence[Hour], at: int) -> Ver
         begins=is_slow and out >= BEGINS,
         lasts=out >= LASTS,
     )
+
+
+def _usual(hours: Sequence[Hour]) -> tuple[float, float]:
+    """The latency that such hours let expect, and how far it strays."""
+    usual = [float(hour.latency or 0) for hour in hours]
+    expected = median(usual)
+    within = median([float(hour.spread) for hour in hours])
+    return expected, max(deviation(usual, expected), within, LEAST_SHARE * expected, LEAST_LATENCY)
 
 
 def _errors(samples: Sequence[Sample], history: Sequence[Hour], at: int) -> Verdict | None:
@@ -165,3 +170,20 @@ def seasonal(history: Sequence[Hour], at: int) -> tuple[Season, list[Hour]] | No
         "all hours": past,
     }
     return next(((season, hours) for season, hours in chosen.items() if len(hours) >= ENOUGH[season]), None)
+
+
+def normal(history: Sequence[Hour], hours: Iterable[int]) -> dict[int, tuple[float, float]]:
+    """Between which latencies each of these hours was expected to be; those without enough history are left out."""
+    known = [hour for hour in history if hour.latency is not None]
+    alike: dict[int, list[Hour]] = {}
+    for hour in known:
+        alike.setdefault(hour.hour // HOUR % 24, []).append(hour)
+    found: dict[int, tuple[float, float]] = {}
+    for at in hours:
+        near = [one for one in alike.get(at // HOUR % 24, []) if at - REACH <= one.hour < at]
+        if len(near) < ENOUGH["hour of day"]:
+            near = [one for one in known if at - 7 * DAY <= one.hour < at]
+        if (picked := seasonal(near, at)) is not None:
+            expected, spread = _usual(picked[1])
+            found[at] = max(0.0, expected - LASTS * spread), expected + LASTS * spread
+    return found

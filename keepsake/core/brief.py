@@ -13,6 +13,7 @@ LARGEST = 8_000
 SMALL = 1_600
 #: Characters of one statement.
 KNOWN, TOLD = 600, 280
+_PINNED = "Pinned by people here:"
 _HEADINGS = {
     "decision": "Decided:",
     "constraint": "Constraints that hold:",
@@ -63,6 +64,9 @@ def start(project: str, items: Iterable[Item], summaries: Sequence[Summary], lar
     known = sorted(items, key=lambda item: (-item.score, -item.at, -item.id))
     head = f"Keepsake's record of earlier work on {project}. More on any line: ask Keepsake for its id."
     page = _Page(largest - size(head) - size(marks.OPEN) - size(marks.CLOSE) - 3)
+    for item in (one for one in known if one.is_pinned):
+        page.add(_PINNED, _line(item, KNOWN), item.id)
+    known = [item for item in known if not item.is_pinned]
     for kind, heading in _HEADINGS.items():
         for item in known:
             if kind in (item.kind, item.subtype):
@@ -74,7 +78,7 @@ def start(project: str, items: Iterable[Item], summaries: Sequence[Summary], lar
     facts = [item for item in known if item.kind in ("fact", "note", "insight", "milestone") and not item.is_knowledge]
     for item in facts[:MOST_FACTS]:
         page.add(_FACTS, _line(item, TOLD), item.id)
-    return _marked(head, page, (*_HEADINGS.values(), _STEPS, _SESSIONS, _DONE, _FACTS))
+    return _marked(head, page, (_PINNED, *_HEADINGS.values(), _STEPS, _SESSIONS, _DONE, _FACTS))
 
 
 def _sessions(page: _Page, summaries: Sequence[Summary]) -> None:

@@ -8,6 +8,8 @@ MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: Microseconds beyond every date.
+_EVER = 1 << 62
 
 
 def now() -> int:
@@ -35,3 +37,10 @@ def iso_ms(moment: int) -> str:
     """Write a time as ISO 8601 in UTC, to the millisecond, as JavaScript does."""
     told = iso(moment // 1000 * 1000).removesuffix("Z")
     return f"{told}.000Z" if "." not in told else f"{told[:-3]}Z"
+
+
+def stretch(since: str | None, until: str | None) -> tuple[int, int] | None:
+    """From one moment on and before another, either of them left open; nothing where both are."""
+    if since is None and until is None:
+        return None
+    return parse(since) if since else -_EVER, parse(until) if until else _EVER

@@ -26,7 +26,7 @@ _MASK = r"\*{3}|•{2}|x{4}|X{4}|…|\.{3}$"
 _FILLED_IN = (
     r"(?i)<[^<>]*>?|\{\{?[^{}]*\}{0,2}|\$\{.*|\$\(?[a-z_]+\)?|\$\(?[A-Z_][A-Z0-9_]*\)?|%\(?\w+\)?[s%]?|\[[^\[\]]*\]?"
     r"|[*x•._#?=~-]+|(?:your|my|insert|enter|example|sample|dummy|fake|placeholder|replace)(?:[ _-][a-z _-]*)?"
-    r"|[a-z_-]*[_-]here"
+    r"|[a-z_-]*[_-]here|(?:bearer|basic|token) \{env\.[a-z_]\w*\}"
 )
 #: A variable that is called after what it holds.
 _NAME = (

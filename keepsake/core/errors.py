@@ -54,6 +54,18 @@ class UnknownTool(KeepsakeError):
     rpc = -32602
 
 
+class UnknownResource(KeepsakeError):
+    """An address at which this principal finds nothing, for whatever reason."""
+
+    code = "unknown_resource"
+    status = 404
+    rpc = -32602
+
+    def __init__(self, uri: str) -> None:
+        super().__init__("Resource not found. Use resources/list and resources/templates/list to see the addresses.")
+        self.uri = uri
+
+
 class Forbidden(KeepsakeError):
     """A scope, bank or destructive right is missing; the message begins with 403."""
 
@@ -73,6 +85,18 @@ class NoSession(KeepsakeError):
     code = "no_session"
     status = 404
     rpc = -32000
+
+
+class NotBound(KeepsakeError):
+    """The request works in a workspace, and none was chosen."""
+
+    code = "not_bound"
+    # The protocol answers this like any error of a call.
+    status = 200
+    rpc = -32600
+
+    def __init__(self) -> None:
+        super().__init__("Workspace not bound. Call xerotier.session.init or set X-Xerotier-Workspace header.")
 
 
 class RateLimited(KeepsakeError):
@@ -125,8 +149,10 @@ ALL: tuple[type[KeepsakeError], ...] = (
     Unavailable,
     Unauthenticated,
     UnknownTool,
+    UnknownResource,
     Forbidden,
     NoSession,
+    NotBound,
     RateLimited,
     Broken,
     WrongHost,

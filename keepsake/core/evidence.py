@@ -26,7 +26,7 @@ class Evidence:
 
     bank: str
     kind: str
-    #: Full name of the commit, `pr/12`, `issue/7`, `release/v1.0`, a path, or the id of a memory.
+    #: Full name of the commit, `pr/12`, `issue/7`, `release/v1.0`, a path, `chat/n`, or the id of a memory.
     key: str
     title: str
     text: str
@@ -73,6 +73,7 @@ class Evidence:
             "release": f"release {self.key.removeprefix('release/')}",
             "tag": f"tag {self.key}",
             "tree": f"file tree at {self.revision[:7]}",
+            "chat": f"message {number} of chat {self.key.rpartition('/')[0]}",
         }
         return names.get(self.kind, f"memory {self.key}")
 

@@ -9,6 +9,38 @@ from keepsake.core.text import Clean, cleaned
 
 FactType = Literal["world", "experience", "opinion"]
 Budget = Literal["low", "mid", "high"]
+Kind = Literal[
+    "note",
+    "fact",
+    "insight",
+    "observation",
+    "summary",
+    "chunk",
+    "decision",
+    "constraint",
+    "heuristic",
+    "rejected",
+    "milestone",
+    "artifact",
+]
+
+#: Where memories come from; `told` is what someone said, without a source.
+SourceKind = Literal[
+    "told",
+    "session",
+    "document",
+    "artifact",
+    "commit",
+    "pull",
+    "issue",
+    "readme",
+    "file",
+    "tag",
+    "release",
+    "url",
+    "transcript",
+]
+Trust = Literal["owner", "agent", "outside"]
 
 
 class Given(BaseModel):
@@ -55,6 +87,12 @@ class InBank(Given):
     bank: BankName | None = Field(None, description="Name of the bank; the request's own bank when left out.")
 
 
+class Somewhere(Given):
+    """An operation on what may be in any bank within reach; naming one narrows it."""
+
+    bank: BankName | None = Field(None, description="Name of the bank, to look in no other.")
+
+
 class Memory(Result):
     """One memory with where it came from."""
 
@@ -62,6 +100,7 @@ class Memory(Result):
     bank: str = Field(description="Name of its bank.")
     text: str = Field(description="What is remembered.")
     title: str = Field("", description="A short title, where there is one.")
+    slug: str = Field("", description="A readable name by which it can be got, too.")
     kind: str = Field(description="note, fact, insight, observation, summary, decision, …")
     type: FactType = Field(description="world, experience or opinion.")
     category: str = Field(description="What the memory is about.")
@@ -77,6 +116,7 @@ class Memory(Result):
     author: str = Field(description="Who stored it.")
     trust: str = Field(description="How far its source is trusted.")
     proof: int = Field(description="How many times it was confirmed.")
+    pinned: bool = Field(False, description="Whether every new session is told of it first.")
 
 
 class Receipt(Result):

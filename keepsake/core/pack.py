@@ -50,6 +50,8 @@ class Item(NamedTuple):
     at: int
     signals: Signals = Signals(0.0)
     score: float = 0.0
+    trust: str = ""
+    is_pinned: bool = False
 
     @property
     def type(self) -> str:
@@ -117,14 +119,14 @@ def _project(item: Item, bank: int) -> float:
 
 def _scored(item: Item, signals: Signals, score: float) -> Item:
     # Not `_replace`, which takes as long as all the rest.
-    id, bank, kind, subtype, title, text, at, *_ = item
-    return Item(id, bank, kind, subtype, title, text, at, signals, min(1.0, max(0.0, score)))
+    id, bank, kind, subtype, title, text, at, _, _, trust, is_pinned = item
+    return Item(id, bank, kind, subtype, title, text, at, signals, min(1.0, max(0.0, score)), trust, is_pinned)
 
 
 def packed(items: Iterable[Item], summaries: Sequence[Summary], budget: int) -> Pack:
-    """Knowledge first, then the newest summaries, then the rest, each by its score; what does not fit is left out."""
-    order = sorted(items, key=lambda item: (-item.score, -item.at, -item.id))
-    first = [item.is_knowledge for item in order]
+    """What is pinned, knowledge, the newest summaries, the rest, each by its score; what does not fit is left out."""
+    order = sorted(items, key=lambda item: (not item.is_pinned, -item.score, -item.at, -item.id))
+    first = [item.is_pinned or item.is_knowledge for item in order]
     knowledge, left = _fitting(compress(order, first), budget)
     told, room = [], min(left, int(budget * SUMMARIES_SHARE))
     for summary in sorted(summaries, key=lambda one: (-one.at, -one.id))[:SUMMARIES]:

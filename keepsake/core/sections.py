@@ -38,7 +38,7 @@ class Heading:
     title: str
 
 
-def split(path: str, told: str) -> list[Section]:
+def split(path: str, told: str, most: int = MOST) -> list[Section]:
     """The sections of a document, in order; a document that says nothing has none."""
     lines = told.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     found = list(_headings(path.lower(), lines))
@@ -50,7 +50,7 @@ def split(path: str, told: str) -> list[Section]:
         above = [*(each for each in above if each.level < one.level), one]
         title = _BETWEEN.join(each.title for each in above[-DEEP:])
         sections += _cut(title, lines, one.line + one.takes, end, one.line)
-    return sections[:MOST]
+    return sections[:most]
 
 
 def _after_front_matter(lines: Sequence[str]) -> int:

@@ -25,17 +25,19 @@ async def text(tx: Tx, org: int, event: Event, now: int) -> Brief:
         return Brief()
     bank, name = found
     if event.envelope.event == "session-start":
-        return await _start(tx, org, bank, name, now)
-    return await _prompt(tx, org, bank, event.envelope.text) if event.envelope.event == "prompt" else Brief()
+        return await start(tx, org, bank, name, now)
+    return await prompt(tx, org, bank, event.envelope.text) if event.envelope.event == "prompt" else Brief()
 
 
-async def _start(tx: Tx, org: int, bank: int, name: str, now: int) -> Brief:
+async def start(tx: Tx, org: int, bank: int, name: str, now: int) -> Brief:
+    """What a session in a bank begins with."""
     found = await packs.candidates(tx, org, bank, [], packs.newest(brief.LARGEST // 4))
     return brief.start(name, (pack.recent(item, bank, now) for item in found.items), found.summaries)
 
 
-async def _prompt(tx: Tx, org: int, bank: int, prompt: str) -> Brief:
-    asked = words.asked(prompt[:LONGEST])[:READ]
+async def prompt(tx: Tx, org: int, bank: int, told: str) -> Brief:
+    """What a prompt brings up in a bank."""
+    asked = words.asked(told[:LONGEST])[:READ]
     if len(asked) < LEAST:
         return Brief()
     known = await search.corpus(tx, org, bank, asked)

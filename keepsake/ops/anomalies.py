@@ -53,6 +53,7 @@ class ListAnomalies(InBank):
     open: bool | None = Field(None, description="Only those that go on, or only those that have ended.")
     check: Clean | None = Field(None, min_length=1, max_length=100, description="Only those of the check of this name.")
     limit: int = Field(20, ge=1, le=100, description="Maximum number of results.")
+    offset: int = Field(0, ge=0, le=100_000, description="How many to skip.")
 
 
 @operation("anomaly.list", effect=Effect.READ, scope="watch:read")
@@ -63,7 +64,8 @@ async def list_(ctx: Ctx, given: ListAnomalies) -> Anomalies:
         bank = await bank_ops.found(tx, ctx, given.bank)
         if bank is None:
             return Anomalies(anomalies=[], total=0)
-        rows, total = await anomalies.listed(tx, ctx.org, bank.id, given.limit, given.check, given.open)
+        page = anomalies.Page(ctx.org, bank.id, given.limit, given.offset, given.check, given.open)
+        rows, total = await anomalies.listed(tx, page)
         return Anomalies(anomalies=[_shown(row) for row in rows], total=total)
 
     return await ctx.read(body)

@@ -1,43 +1,66 @@
 """Ask: an answer about one or several projects, with the commits, pull requests, issues and files that prove it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from keepsake.context import Ctx
-from keepsake.core import cite, inquiry, markdown, report
-from keepsake.core.evidence import Evidence, Findings
-from keepsake.core.inquiry import Inquiry
-from keepsake.core.models import BankName, Given, Result
+from keepsake.core.lazy import lazy
+from keepsake.core.models import BankName, InBank, Result
 from keepsake.core.operation import Effect, operation
-from keepsake.core.text import Filled, cost
-from keepsake.ops import answering, budget, citations, finding, handed_out
+from keepsake.core.text import Clean, Filled, cost
 from keepsake.ops import banks as bank_ops
-from keepsake.ops.live import Project
+from keepsake.ops import budget, handed_out
 from keepsake.services.llm import LlmFailed
 from keepsake.store import repos, usage
 from keepsake.store.engine import Tx
+
+if TYPE_CHECKING:
+    from keepsake.core import cite, inquiry, markdown, report
+    from keepsake.core.evidence import Evidence, Findings
+    from keepsake.core.inquiry import Inquiry
+    from keepsake.ops import answering, chats, citations, finding, live
+else:
+    # A stdio server lists this tool before anyone asks.
+    answering = lazy("keepsake.ops.answering")
+    chats = lazy("keepsake.ops.chats")
+    citations = lazy("keepsake.ops.citations")
+    cite = lazy("keepsake.core.cite")
+    finding = lazy("keepsake.ops.finding")
+    inquiry = lazy("keepsake.core.inquiry")
+    live = lazy("keepsake.ops.live")
+    markdown = lazy("keepsake.core.markdown")
+    report = lazy("keepsake.core.report")
 
 #: The least that an answer with its sources fits in.
 LEAST = 256
 
 
-class AskProjects(Given):
-    """A question about projects."""
+class AskProjects(InBank):
+    """A question about a project, or about several."""
 
-    banks: list[BankName] = Field(min_length=1, max_length=20, description="Names of the projects' banks.")
+    banks: list[BankName] | None = Field(
+        None, min_length=1, max_length=20, description="Names of the projects' banks; `bank` alone when left out."
+    )
     question: Filled = Field(max_length=20_000, description="What you want to know.")
     max_tokens: int = Field(4096, ge=LEAST, le=100_000, description="Maximum tokens of the answer with its sources.")
+    chat_id: Clean | None = Field(
+        None, min_length=1, max_length=64, description="A chat to go on with; the question may lean on earlier ones."
+    )
+    keep: bool = Field(False, description="Begin a chat with this question, to go on with later.")
 
 
 class Citation(Result):
     """One thing that the answer rests on; it was checked to exist."""
 
     n: int = Field(description="Its number in the answer: [n].")
-    kind: str = Field(description="commit, pull, issue, release, tag, readme, file, note, tree or memory.")
+    kind: str = Field(description="commit, pull, issue, release, tag, readme, file, note, tree, chat or memory.")
     bank: str = Field(description="The project that it belongs to.")
-    key: str = Field(description="The commit's full name, pr/12, issue/7, release/v1.0, a path, or a memory's id.")
+    key: str = Field(
+        description="The commit's full name, pr/12, issue/7, release/v1.0, a path, chat/n, or a memory's id."
+    )
     title: str = Field(description="Its subject, title or heading.")
     date: str | None = Field(None, description="When it happened, ISO 8601.")
     author: str | None = Field(None, description="Who did it.")
@@ -46,6 +69,7 @@ class Citation(Result):
     end_line: int | None = Field(None, description="Last line.")
     revision: str | None = Field(None, description="The commit at which the lines are these.")
     url: str | None = Field(None, description="Where it can be looked at, for what is on GitHub.")
+    memory: str | None = Field(None, description="Id of the memory that tells it, where one does.")
 
 
 class Answered(Result):
@@ -58,6 +82,14 @@ class Answered(Result):
     note: str | None = Field(None, description="Said when something was left out, or rules did what a model should.")
     tokens_in: int = Field(description="Tokens that the language model was given.")
     tokens_out: int = Field(description="Tokens that it answered with.")
+    chat_id: str | None = Field(None, description="The chat that keeps it, where one was asked for.")
+
+
+def with_maker(answer: Answered) -> str:
+    """An answer to be read, with who made it."""
+    maker = "rules, without a language model" if answer.made_by == cite.RULES else answer.made_by
+    notes = [answer.note] if answer.note else []
+    return "\n\n".join([answer.text, *notes, f"_Answered by {maker}._"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +97,8 @@ class Asked:
     """A question on its way to an answer."""
 
     ctx: Ctx
-    projects: Sequence[Project]
-    inquiry: Inquiry
+    projects: "Sequence[live.Project]"
+    inquiry: "Inquiry"
     max_tokens: int
     payer: budget.Payer
 
@@ -76,37 +108,50 @@ class Draft:
     """An answer before its citations were checked."""
 
     text: str
-    found: Findings
-    made_by: str = cite.RULES
+    found: "Findings"
+    made_by: str
     note: str | None = None
 
 
 @operation("memory.ask", effect=Effect.READ, scope="memory:read")
 async def ask(ctx: Ctx, given: AskProjects) -> Answered:
-    """Answer a question about projects from their commits, pull requests, issues and files, citing what was checked."""
-    projects = await ctx.read(lambda tx: _projects(tx, ctx, given.banks))
+    """Answer a question from memories, commits, pull requests, issues and files, citing what was checked."""
+    projects = await ctx.read(lambda tx: _projects(tx, ctx, given))
+    talk = await chats.opened(ctx, given.chat_id, projects) if given.keep or given.chat_id else None
     # Nothing may have been written yet by this process, and the row's id is made before it is.
     await ctx.store.lease()
     payer = replace(budget.payer(ctx, projects[0].bank.id if projects else 0), row=ctx.store.new_id())
-    asked = Asked(ctx, projects, inquiry.read(given.question, ctx.now), given.max_tokens, payer)
+    meant = talk.read(given.question) if talk else inquiry.read(given.question, ctx.now)
+    asked = Asked(ctx, projects, meant, given.max_tokens, payer)
     found = await finding.found(ctx, projects, asked.inquiry)
-    draft = await _checked(asked, await _drafted(asked, found))
+    draft = await checked(asked, await _drafted(asked, found), _by_rules)
     spent = await ctx.read(lambda tx: usage.get(tx, ctx.org, payer.bank, payer.row))
     if spent is None:
         await budget.noted(payer, cite.RULES, 0)
-    made = _shown(asked, draft, (spent.tokens_in, spent.tokens_out) if spent else (0, 0))
+    made = shown(asked, draft, (spent.tokens_in, spent.tokens_out) if spent else (0, 0))
     for name in made.banks:
         handed_out.made(ctx, name, made.text)
-    return made
+    return await _kept(talk, given.question, made, draft) if talk else made
 
 
-async def _projects(tx: Tx, ctx: Ctx, named: Sequence[str]) -> list[Project]:
+async def _kept(talk: "chats.Talk", question: str, made: Answered, draft: Draft) -> Answered:
+    """The answer, noted in its chat."""
+    cited = [one.model_dump(mode="json", exclude_none=True) for one in made.citations]
+    answer = chats.Answer(made.text, made.made_by, cited, draft.found.evidence)
+    return made.model_copy(update={"chat_id": await talk.noted(question, answer)})
+
+
+async def _projects(tx: Tx, ctx: Ctx, given: AskProjects) -> "list[live.Project]":
     """The banks that are meant, each with its repository."""
-    found = await bank_ops.several(tx, ctx, named)
-    return [Project(bank, await repos.get(tx, ctx.org, bank.id)) for bank in found.values()]
+    if given.banks:
+        found = list((await bank_ops.several(tx, ctx, given.banks)).values())
+    else:
+        own = await bank_ops.found(tx, ctx, given.bank)
+        found = [own] if own else []
+    return [live.Project(bank, await repos.get(tx, ctx.org, bank.id)) for bank in found]
 
 
-async def _drafted(asked: Asked, found: Findings) -> Draft:
+async def _drafted(asked: Asked, found: "Findings") -> Draft:
     """The model's answer, where there is one and there is something to answer from; else that of rules."""
     model = budget.model(asked.ctx.app)
     if model is None or not found.evidence:
@@ -122,11 +167,14 @@ async def _drafted(asked: Asked, found: Findings) -> Draft:
     return Draft(answer.text, answer.found, model.model)
 
 
-def _by_rules(asked: Asked, found: Findings, note: str | None = None) -> Draft:
-    return Draft(report.extracted(asked.inquiry, found, asked.max_tokens), found, note=note)
+def _by_rules(asked: Asked, found: "Findings", note: str | None = None) -> Draft:
+    return Draft(report.extracted(asked.inquiry, found, asked.max_tokens), found, cite.RULES, note)
 
 
-async def _checked(asked: Asked, draft: Draft) -> Draft:
+Again = Callable[[Asked, "Findings", str | None], Draft]
+
+
+async def checked(asked: Asked, draft: Draft, by_rules: Again) -> Draft:
     """The answer without citations of what does not exist, and without what rests on them alone."""
     evidence = draft.found.evidence
     numbers = [n for n in markdown.cited(draft.text) if 0 < n <= len(evidence)]
@@ -139,10 +187,10 @@ async def _checked(asked: Asked, draft: Draft) -> Draft:
     text = markdown.without(draft.text, {draft.found.number(one) for one in lost})
     if draft.made_by != cite.RULES and markdown.cited(text):
         return replace(draft, text=text, note=note)
-    return await _checked(asked, _by_rules(asked, left, note))
+    return await checked(asked, by_rules(asked, left, note), by_rules)
 
 
-def _shown(asked: Asked, draft: Draft, tokens: tuple[int, int]) -> Answered:
+def shown(asked: Asked, draft: Draft, tokens: tuple[int, int]) -> Answered:
     """The answer with its sources, numbered in the order in which they are cited, within the tokens allowed."""
     known = {one.url for one in draft.found.evidence if one.url}
     body = markdown.harmless(draft.text, known) if draft.made_by != cite.RULES else draft.text
@@ -161,7 +209,7 @@ def _shown(asked: Asked, draft: Draft, tokens: tuple[int, int]) -> Answered:
     )
 
 
-def _whole(found: Findings, body: str) -> str:
+def _whole(found: "Findings", body: str) -> str:
     """An answer and its sources, numbered from 1."""
     numbers = markdown.cited(body)
     cited = [found.evidence[number - 1] for number in numbers]
@@ -170,7 +218,7 @@ def _whole(found: Findings, body: str) -> str:
     return "\n".join((text.strip(), "\n### Sources\n", *sources))
 
 
-def _citation(n: int, one: Evidence) -> Citation:
+def _citation(n: int, one: "Evidence") -> Citation:
     return Citation(
         n=n,
         kind=one.kind,
@@ -184,4 +232,5 @@ def _citation(n: int, one: Evidence) -> Citation:
         end_line=one.end or None,
         revision=one.revision or None,
         url=one.url or None,
+        memory=one.memory or None,
     )

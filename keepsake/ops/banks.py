@@ -47,6 +47,8 @@ class Bank(Result):
     disposition: dict[str, int] = Field(description="Skepticism, literalism and empathy, 1 to 5.")
     created_at: str | None = Field(None, description="When it was made; absent for a bank that has no writes yet.")
     repository: Repository | None = Field(None, description="The repository it learns from, where it has one.")
+    uuid: str | None = Field(None, description="An id that stays when it is renamed.")
+    workspace: str | None = Field(None, description="The same for addresses and headers, ws_….")
 
 
 def shown(bank: banks.Bank, repo: repos.Repo | None = None) -> Bank:
@@ -58,6 +60,8 @@ def shown(bank: banks.Bank, repo: repos.Repo | None = None) -> Bank:
         disposition=bank.disposition,
         created_at=clock.iso(bank.created_at),
         repository=_learnt_from(repo) if repo else None,
+        uuid=bank.uuid,
+        workspace=f"ws_{bank.ws_hex}",
     )
 
 
@@ -72,6 +76,20 @@ def wanted(ctx: Ctx, named: str | None) -> tuple[str, bool]:
     if named is not None and (ctx.project is None or named != ctx.project.name):
         return named, False
     return ctx.bank or ctx.app.settings.default_bank, True
+
+
+async def only(ctx: Ctx) -> str | None:
+    """The one bank that a credential reaches, by whatever names; None where that is several, or every one."""
+    names = sorted(ctx.principal.banks or ())
+    if len(names) < 2:
+        return names[0] if names else None
+
+    async def body(tx: Tx) -> list[banks.Bank | None]:
+        return [await banks.named(tx, ctx.org, name) for name in names]
+
+    found = await ctx.read(body)
+    known = {bank.id: bank.name for bank in found if bank is not None}
+    return next(iter(known.values())) if len(known) == 1 and None not in found else None
 
 
 async def here(app: App, org: int, folder: str = "") -> tuple[str, Project | None]:

@@ -165,6 +165,11 @@ def _described(check: Check) -> dict[str, object]:
     }
 
 
+def view(check: Check) -> CheckView:
+    """A check as everyone sees it."""
+    return CheckView.model_validate(_described(check))
+
+
 def is_local_owner(ctx: Ctx) -> bool:
     """Whether the person at this machine asks, who may watch whatever this machine reaches."""
     asker = ctx.principal
@@ -245,6 +250,7 @@ class ListChecks(InBank):
 
     state: State | None = Field(None, description="Only checks in this state.")
     limit: int = Field(50, ge=1, le=1_000, description="Maximum number of results.")
+    offset: int = Field(0, ge=0, le=100_000, description="How many to skip.")
 
 
 @operation("check.list", effect=Effect.READ, scope="watch:read")
@@ -255,10 +261,10 @@ async def list_(ctx: Ctx, given: ListChecks) -> Checks:
         bank = await bank_ops.found(tx, ctx, given.bank)
         if bank is None:
             return Checks(checks=[], total=0)
-        rows = await checks.listed(tx, ctx.org, bank.id, given.state, given.limit)
+        rows = await checks.listed(tx, ctx.org, bank.id, given.state, given.limit, given.offset)
         held = await checks.counts(tx, ctx.org, bank.id)
         total = held.get(given.state, 0) if given.state else sum(held.values())
-        return Checks(checks=[CheckView.model_validate(_described(row)) for row in rows], total=total)
+        return Checks(checks=[view(row) for row in rows], total=total)
 
     return await ctx.read(body)
 
@@ -332,10 +338,10 @@ async def status(ctx: Ctx, given: ListChecks) -> Statuses:
         if bank is None:
             return {}, []
         held = await checks.counts(tx, ctx.org, bank.id)
-        rows = await checks.listed(tx, ctx.org, bank.id, given.state, given.limit)
-        return held, await _standing(tx, ctx, bank, rows)
+        rows = await checks.listed(tx, ctx.org, bank.id, given.state, given.limit, given.offset)
+        return held, await standing(tx, ctx, bank, rows)
 
-    held, standing = await ctx.read(body)
+    held, shown = await ctx.read(body)
     signs = await vitals.signs(ctx.app, ctx.org)
     down = held.get("down", 0)
     return Statuses(
@@ -343,12 +349,13 @@ async def status(ctx: Ctx, given: ListChecks) -> Statuses:
         up=held.get("up", 0),
         down=down,
         new=held.get("new", 0),
-        checks=standing,
+        checks=shown,
         keepsake=signs,
     )
 
 
-async def _standing(tx: Tx, ctx: Ctx, bank: banks.Bank, rows: list[Check]) -> list[CheckStatus]:
+async def standing(tx: Tx, ctx: Ctx, bank: banks.Bank, rows: list[Check]) -> list[CheckStatus]:
+    """How checks of a bank stand now."""
     ids = [row.id for row in rows]
     opened = await incident_rows.open_of(tx, ctx.org, bank.id, ids)
     unusual = await anomalies.going_on(tx, ctx.org, bank.id, ids)
@@ -363,7 +370,7 @@ async def _standing(tx: Tx, ctx: Ctx, bank: banks.Bank, rows: list[Check]) -> li
             last_at=None if row.last_at is None else clock.iso(row.last_at),
             next_at=clock.iso(row.due_at),
             latency_ms=round(row.latency / 1_000, 1) if row.last_at and row.kind not in TARGETLESS else None,
-            uptime_24h=_share(shares.get(row.id)),
+            uptime_24h=share(shares.get(row.id)),
             incident=str(opened[row.id]) if row.id in opened else None,
             anomalies=sorted(one.metric for one in unusual if one.check_id == row.id),
         )
@@ -371,5 +378,6 @@ async def _standing(tx: Tx, ctx: Ctx, bank: banks.Bank, rows: list[Check]) -> li
     ]
 
 
-def _share(counted: tuple[int, int] | None) -> float | None:
+def share(counted: tuple[int, int] | None) -> float | None:
+    """What part of runs succeeded, from how many there were and how many failed."""
     return None if not counted or not counted[0] else round(1 - counted[1] / counted[0], 5)

@@ -7,7 +7,7 @@ from keepsake.core import ids
 from keepsake.core.evidence import DEEDS, DOCUMENTS, Evidence
 from keepsake.ops import live, retrieve
 from keepsake.ops.live import Project
-from keepsake.store import history, memories, repos
+from keepsake.store import chats, history, memories, repos
 from keepsake.store.engine import Tx
 
 
@@ -37,9 +37,19 @@ async def _held(tx: Tx, ctx: Ctx, project: Project, cited: Sequence[Evidence]) -
         file = await repos.file(tx, ctx.org, project.bank.id, one.path)
         if file and file.kind == "file" and one.blob in ("", file.blob):
             held.add(one.identity)
+    for one in (one for one in cited if one.kind == "chat"):
+        if await _is_said(tx, ctx, project, one):
+            held.add(one.identity)
     others = {ids.parse(one.key): one for one in cited if one.kind == "memory"}
     rows = await memories.fetched(tx, ctx.org, project.bank.id, [id for id in others if id])
     return held | {others[id].identity for id, row in rows.items() if retrieve.held(row, ctx.now)}
+
+
+async def _is_said(tx: Tx, ctx: Ctx, project: Project, one: Evidence) -> bool:
+    """Whether a message of a chat still says what it said."""
+    chat, _, n = one.key.partition("/")
+    said = await chats.messages(tx, ctx.org, project.bank.id, int(chat), 1, int(n) + 1)
+    return [message.text for message in said] == [one.text]
 
 
 async def _is_there(ctx: Ctx, project: Project, one: Evidence) -> bool:

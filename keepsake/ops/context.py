@@ -50,6 +50,8 @@ class ContextItem(Result):
     words: float = Field(description="How much of the query's words it has, 0 to 1.")
     recency: float = Field(description="1 now, halved every 7 days.")
     project: float = Field(description="1 for this bank, 0.5 for what another bank shares.")
+    trust: str = Field(description="How far its source is trusted: outside, agent or owner.")
+    pinned: bool = Field(False, description="Whether someone pinned it.")
 
 
 class ContextPack(Result):
@@ -200,4 +202,6 @@ def _item(item: Item, bank: str) -> ContextItem:
         words=round(item.signals.words, 4),
         recency=round(item.signals.recency, 4),
         project=item.signals.project,
+        trust=item.trust,
+        pinned=item.is_pinned,
     )

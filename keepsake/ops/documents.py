@@ -35,6 +35,7 @@ class ListDocuments(InBank):
 
     contains: Clean | None = Field(None, max_length=1_000, description="Only documents whose id or text contains this.")
     limit: int = Field(100, ge=1, le=1_000, description="Maximum number of results.")
+    offset: int = Field(0, ge=0, le=10_000_000, description="Number of results to skip.")
 
 
 class Documents(Result):
@@ -47,19 +48,20 @@ class Documents(Result):
 async def list_(ctx: Ctx, given: ListDocuments) -> Documents:
     """List the documents that were taken into the bank, newest first."""
 
-    async def body(tx: Tx) -> list[tuple[sources.Source, int]]:
+    async def body(tx: Tx) -> list[tuple[sources.Source, int, int]]:
         bank = await bank_ops.found(tx, ctx, given.bank)
-        return await sources.listed(tx, ctx.org, bank.id, given.contains or "", given.limit) if bank else []
+        asked = (given.contains or "", given.limit, given.offset)
+        return await sources.listed(tx, ctx.org, bank.id, *asked) if bank else []
 
-    return Documents(documents=[_shown(source, held) for source, held in await ctx.read(body)])
+    return Documents(documents=[_shown(*found) for found in await ctx.read(body)])
 
 
-def _shown(source: sources.Source, held: int) -> Document:
+def _shown(source: sources.Source, characters: int, held: int) -> Document:
     return Document(
         id=source.key,
         created_at=clock.iso(source.created_at),
         memories=held,
-        characters=len(source.text),
+        characters=characters,
         metadata=source.meta,
     )
 
@@ -85,7 +87,7 @@ async def get(ctx: Ctx, given: OneDocument) -> DocumentText:
     async def body(tx: Tx) -> DocumentText:
         bank, source = await _one(tx, ctx, given)
         held = await memories.fetched(tx, ctx.org, bank.id, await memories.of_source(tx, ctx.org, bank.id, source.id))
-        shown = _shown(source, len(held))
+        shown = _shown(source, len(source.text), len(held))
         return DocumentText(**shown.model_dump(), text=source.text)
 
     return await ctx.read(body)

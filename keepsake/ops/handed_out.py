@@ -3,16 +3,18 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from itertools import chain, repeat
+from typing import NamedTuple, Protocol
 
 from keepsake.context import App, Ctx
 from keepsake.core import echo
 from keepsake.core.clock import HOUR
-from keepsake.ops import retrieve
-from keepsake.store import handed_out, memories
+from keepsake.ops import readings, retrieve
+from keepsake.store import handed_out, memories, recalls
 from keepsake.store.engine import Tx
 from keepsake.store.handed_out import Given
 from keepsake.store.memories import Memory
+from keepsake.store.recalls import Recall
 
 #: Memories of one answer that are noted, and texts that this process knows it has noted.
 MOST, REMEMBERED = 100, 20_000
@@ -33,24 +35,40 @@ class Shown(Protocol):
     def text(self) -> str: ...
 
 
-def told(ctx: Ctx, found: Sequence[Shown]) -> None:
+class Said(NamedTuple):
+    """What is handed out of a memory, where that is not its text."""
+
+    id: str
+    text: str
+
+
+def told(ctx: Ctx, found: Sequence[Shown], scores: Sequence[float] = ()) -> None:
     """Note that memories were handed to whoever asks; costs the answer next to nothing."""
     box, until = ctx.app.outbox, ctx.now + HOUR
+    if ctx.surface != "web" and len(box.recalls) < REMEMBERED:
+        # A person who looks through pages recalls nothing.
+        who = (ctx.principal.name, ctx.now, 1)
+        both = zip(found[:MOST], chain(scores, repeat(0.0)), strict=False)
+        box.recalls += [Recall(ctx.org, int(one.id), *who, score) for one, score in both]
     if len(box.noted) > REMEMBERED:
         box.noted.clear()
     if len(box.waiting) > REMEMBERED:
         return
+    fresh: list[Shown] = []
     for memory in found[:MOST]:
         key = (ctx.org, ctx.principal.name, memory.id, hash(memory.text))
         if box.noted.get(key, 0) <= ctx.now:
             box.noted[key] = until
             box.waiting.append(Given(ctx.org, ctx.principal.name, memory.text, int(memory.id)))
+            fresh.append(memory)
+    readings.note(ctx, fresh)
     _soon(ctx.app)
 
 
 def given(app: App, org: int, principal: str, texts: Mapping[int, str]) -> None:
     """Note memories, by id, that a hook handed to someone."""
     app.outbox.waiting += [Given(org, principal, said, id) for id, said in texts.items()]
+    app.outbox.recalls += [Recall(org, id, principal, app.now()) for id in texts]
     _soon(app)
 
 
@@ -62,7 +80,7 @@ def made(ctx: Ctx, bank: str, answer: str) -> None:
 
 
 def _soon(app: App) -> None:
-    if app.outbox.waiting and not app.outbox.is_called:
+    if (app.outbox.waiting or app.outbox.recalls) and not app.outbox.is_called:
         app.outbox.is_called = True
         app.later.do(_behind(app))
 
@@ -71,10 +89,10 @@ async def _behind(app: App) -> None:
     """Note together what several answers handed out."""
     await app.later.pause(PAUSE_S)
     app.outbox.is_called = False
-    await _noted(app)
+    await noted(app)
 
 
-async def _noted(app: App) -> None:
+async def noted(app: App) -> None:
     """Write down all that waits."""
     box = app.outbox
     async with box.turn:
@@ -84,6 +102,9 @@ async def _noted(app: App) -> None:
             until = app.now() + handed_out.KEPT_FOR
             await app.store.engine.volatile(lambda tx: handed_out.put(tx, digests, until))  # noqa: B023
             box.empty_until = 0.0
+        recalled, box.recalls = box.recalls, []
+        if recalled:
+            await app.store.engine.volatile(lambda tx: recalls.put(tx, recalled))
 
 
 def _digests(app: App, given: Given) -> list[str]:
@@ -104,7 +125,7 @@ async def known(app: App, asker: Given, forms: Sequence[str]) -> Known:
     box = app.outbox
     if not box.waiting and time.monotonic() < box.empty_until:
         return {}
-    await _noted(app)
+    await noted(app)
     asked = {
         _digest(app, Given(asker.org, asker.principal, "", bank=bank), form): form
         for form in forms

@@ -95,7 +95,7 @@ async def preview(ctx: Ctx, given: Import) -> Imported:
     return _told(ctx, stored, tally)
 
 
-@operation("memory.import", effect=Effect.MUTATE, scope="memory:write")
+@operation("memory.import", effect=Effect.MUTATE, scope="memory:write", in_parts=True)
 async def import_(ctx: Ctx, given: Import) -> Imported:
     """Take over what another tool remembers; a record that was taken over before is skipped."""
     model = await ctx.app.embedding.static_model(ctx.store)

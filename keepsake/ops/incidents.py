@@ -79,6 +79,7 @@ class ListIncidents(InBank):
     state: State | None = Field(None, description="Only open or only resolved ones.")
     check: Clean | None = Field(None, min_length=1, max_length=100, description="Only those of the check of this name.")
     limit: int = Field(20, ge=1, le=100, description="Maximum number of results.")
+    offset: int = Field(0, ge=0, le=100_000, description="How many to skip.")
 
 
 @operation("incident.list", effect=Effect.READ, scope="watch:read")
@@ -89,9 +90,8 @@ async def list_(ctx: Ctx, given: ListIncidents) -> Incidents:
         bank = await bank_ops.found(tx, ctx, given.bank)
         if bank is None:
             return Incidents(incidents=[], total=0)
-        rows, total = await incidents.listed(
-            tx, incidents.Page(ctx.org, bank.id, given.limit, given.state, given.check)
-        )
+        page = incidents.Page(ctx.org, bank.id, given.limit, given.state, given.check, given.offset)
+        rows, total = await incidents.listed(tx, page)
         return Incidents(incidents=await _described(tx, bank, rows), total=total)
 
     return await ctx.read(body)
@@ -163,6 +163,18 @@ async def _one(tx: Tx, ctx: Ctx, given: OneIncident) -> tuple[banks.Bank, incide
     if bank is None or row is None:
         raise NotFound(f"No incident {given.id!r} in this bank. Use incident.list to see the ids.")
     return bank, row
+
+
+@operation("incident.get", effect=Effect.READ, scope="watch:read")
+async def get(ctx: Ctx, given: OneIncident) -> Incident:
+    """Get one incident: what broke, from when to when, what was said of it and what is known from before."""
+
+    async def body(tx: Tx) -> Incident:
+        bank, row = await _one(tx, ctx, given)
+        [shown] = await _described(tx, bank, [row])
+        return shown
+
+    return await ctx.read(body)
 
 
 async def _locked(tx: Tx, ctx: Ctx, given: OneIncident) -> tuple[banks.Bank, incidents.Incident]:

@@ -8,12 +8,12 @@ from pydantic import Field
 
 from keepsake.context import App, Changed, Ctx
 from keepsake.core import clock, ids
-from keepsake.core.errors import KeepsakeError, NotFound
+from keepsake.core.errors import Conflict, KeepsakeError, NotFound
 from keepsake.core.models import InBank, Result
 from keepsake.core.operation import Effect, operation
 from keepsake.core.text import Clean
 from keepsake.ops import banks as bank_ops
-from keepsake.store import banks, handed_out, jobs
+from keepsake.store import banks, handed_out, jobs, layouts, recalls
 from keepsake.store.engine import Tx
 from keepsake.store.jobs import LEASE, MOST_ATTEMPTS, Job, State
 
@@ -125,6 +125,20 @@ def _why_not(state: State) -> str:
     return f"It had ended before ({state}); nothing was changed."
 
 
+@operation("job.retry", effect=Effect.MUTATE, scope="memory:write")
+async def retry(ctx: Ctx, given: OneJob) -> JobStatus:
+    """Begin a background operation anew that has failed for good or was cancelled."""
+
+    async def body(tx: Tx) -> Changed[JobStatus]:
+        bank, before = await _one(tx, ctx, given)
+        if not await jobs.retry(tx, ctx.org, bank.id, before.id, ctx.now):
+            raise Conflict(f"The operation can be retried once it has failed or was cancelled; it is {before.state}.")
+        _, after = await _one(tx, ctx, given)
+        return Changed(_shown(after), bank.id, [before.id])
+
+    return await ctx.change(body)
+
+
 async def claim(app: App, kinds: list[str]) -> Job | None:
     """Take the next job of these kinds; None when nothing waits."""
     # Another may be quicker with the one job while there are more.
@@ -178,4 +192,9 @@ def told(error: BaseException) -> str:
 async def clear_away(app: App) -> int:
     """Drop ended jobs and expired rows that no one will ask for; tells how many."""
     dropped = await app.store.engine.claim(lambda tx: jobs.prune(tx, app.now()))
-    return dropped + await app.store.engine.volatile(lambda tx: handed_out.expire(tx, app.now()))
+
+    async def past(tx: Tx) -> int:
+        gone = await handed_out.expire(tx, app.now()) + await recalls.expire(tx, app.now())
+        return gone + await layouts.expire(tx, app.now())
+
+    return dropped + await app.store.engine.volatile(past)

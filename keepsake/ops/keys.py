@@ -1,6 +1,5 @@
 """API keys: make, list, revoke; nobody can make a key that may do more than its maker."""
 
-import re
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -9,7 +8,7 @@ from pydantic import AfterValidator, Field
 from keepsake.auth import keys as secrets
 from keepsake.auth import verify
 from keepsake.context import Changed, Ctx
-from keepsake.core import clock
+from keepsake.core import clock, duration
 from keepsake.core.errors import BadInput, Conflict, Forbidden, NotFound
 from keepsake.core.models import BankName, Given, Result
 from keepsake.core.operation import SCOPES, Effect, operation
@@ -20,8 +19,6 @@ from keepsake.store import banks, keys, projects, users
 from keepsake.store.engine import Tx
 
 Tier = Literal["core", "exec", "intel", "all"]
-_DURATION = re.compile(r"(\d{1,6})([mhdw])")
-_UNITS = {"m": clock.MINUTE, "h": clock.HOUR, "d": clock.DAY, "w": 7 * clock.DAY}
 #: What still has a date that everyone can read.
 _FURTHEST = 36_500 * clock.DAY
 
@@ -92,6 +89,7 @@ class CreateKey(Given):
     expires: Clean | None = Field(
         None, max_length=64, description="When it stops working: ISO 8601, or a time from now such as 12h or 30d."
     )
+    replace: bool = Field(False, description="Whether to revoke the active key of this name in the same step.")
     user: Clean | None = Field(
         None, max_length=200, description="Whose key it is: it may do no more than that person may, at any moment."
     )
@@ -128,12 +126,21 @@ async def create(ctx: Ctx, given: CreateKey) -> NewKey:
             expires_at=_within(expires_at, await _end_of(tx, ctx)),
             person=await _person(tx, ctx, given),
         )
+        if given.replace:
+            await _revoked(tx, ctx, given.name)
         if not await keys.insert(tx, key):
             raise Conflict(f"An active key is called {given.name!r} already. Choose another name, or revoke that one.")
         return Changed(key, 0, [key.id], given.model_dump_json())
 
     made = _shown(await ctx.change(body)).model_copy(update={"user": given.user})
     return NewKey(**made.model_dump(), secret=secret.text, closed_door=was_open)
+
+
+async def _revoked(tx: Tx, ctx: Ctx, name: str) -> None:
+    """Revoke the active key of a name; one that reaches more than the principal stays, and keeps its name."""
+    held = [key for key in await keys.listed(tx, ctx.org) if key.name == name and key.revoked_at is None]
+    if held and all(_sees(ctx.principal, key) for key in held):
+        await keys.revoke(tx, ctx.org, name, ctx.now)
 
 
 async def _person(tx: Tx, ctx: Ctx, given: CreateKey) -> int | None:
@@ -178,8 +185,8 @@ async def _banks(tx: Tx, ctx: Ctx, given: CreateKey) -> frozenset[str] | None:
 def _moment(text: str, now: int) -> int:
     """When a key ends, given as a time or as a duration from now."""
     try:
-        duration = _DURATION.fullmatch(text.strip().lower())
-        moment = now + int(duration[1]) * _UNITS[duration[2]] if duration else clock.parse(text)
+        stretch = duration.parsed(text)
+        moment = clock.parse(text) if stretch is None else now + stretch
     except ValueError as error:
         raise BadInput("`expires` must be ISO 8601, such as 2027-01-31T12:00:00Z, or a duration: 12h, 30d.") from error
     if not now < moment <= now + _FURTHEST:

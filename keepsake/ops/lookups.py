@@ -16,7 +16,8 @@ from keepsake.ops import views
 from keepsake.ops.live import Project
 from keepsake.store import history, memories
 from keepsake.store.engine import Tx
-from keepsake.store.memories import Filter, Memory
+from keepsake.store.filters import Filter
+from keepsake.store.memories import Memory
 
 if TYPE_CHECKING:
     from keepsake.services import github

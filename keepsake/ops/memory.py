@@ -1,22 +1,36 @@
 """Memories: retain, recall, list, get, forget, clear."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pydantic import Field
 
 from keepsake.context import Changed, Ctx
-from keepsake.core import clock, echo, ids, models, text
+from keepsake.core import clock, echo, models, text
 from keepsake.core.errors import NotFound
-from keepsake.core.models import BankName, Budget, FactType, InBank, Moment, Receipt, Result, Tags
+from keepsake.core.models import (
+    BankName,
+    Budget,
+    FactType,
+    InBank,
+    Kind,
+    Moment,
+    Receipt,
+    Result,
+    SourceKind,
+    Tags,
+    Trust,
+)
 from keepsake.core.operation import Effect, operation
+from keepsake.core.pack import KNOWLEDGE
 from keepsake.core.text import Clean, CleanJson, Filled
 from keepsake.ops import banks as bank_ops
-from keepsake.ops import forgetting, handed_out, retrieve, storing, views
-from keepsake.store import banks, jobs, memories, sources
+from keepsake.ops import forgetting, handed_out, narrowed, retrieve, storing, tracking, views
+from keepsake.store import banks, embeddings, jobs, memories, slugs, sources
 from keepsake.store.engine import Tx
+from keepsake.store.filters import Filter
 from keepsake.store.handed_out import Given
-from keepsake.store.memories import Filter, Memory
+from keepsake.store.memories import Memory
 
 #: Longer texts are documents to be split by whoever has them.
 LONGEST = 1_000_000
@@ -24,6 +38,8 @@ FORGOTTEN = "This text was deleted on request before; it does not come back by i
 MemoryId = Clean
 #: Banks that one question is asked of.
 MOST_BANKS = 20
+#: Categories that are kinds of their own.
+TRACKED = (*KNOWLEDGE, "milestone")
 
 
 class Retain(InBank):
@@ -39,7 +55,12 @@ class Retain(InBank):
     document: Clean | None = Field(
         None, min_length=1, max_length=500, description="Document this belongs to; what it said before is replaced."
     )
-    whole: bool = Field(False, description="Keep it as one memory, however much it says.")
+    whole: bool = Field(
+        False,
+        description="Keep it as one memory with a readable name, however much it says; the category decision,"
+        " constraint, heuristic, rejected or milestone makes it one.",
+    )
+    title: Clean = Field("", max_length=300, description="A short title.")
 
 
 class Retained(Result):
@@ -47,6 +68,7 @@ class Retained(Result):
 
     status: Literal["stored", "skipped"] = Field(description="skipped: nothing was stored; `note` says why.")
     id: str | None = Field(None, description="Id of the memory; it can be found from now on.")
+    slug: str | None = Field(None, description="Its readable name, where it is kept whole.")
     bank: str = Field(description="Name of the bank.")
     note: str | None = Field(None, description="Why it was skipped.")
     redacted: list[str] | None = Field(
@@ -89,21 +111,37 @@ async def retain(ctx: Ctx, given: Retain) -> Retained:
             text_hash=text.digest(content),
             tokens=text.cost(content),
             seq=seq,
+            title=given.title,
             category=given.category,
             tags=filed.tags,
             metadata=given.metadata,
-            parts={"whole": True} if given.whole else {},
             happened_from=moment,
             event_at=moment,
             source=source,
             span=f"0:{len(content)}" if source else "",
         )
-        await storing.store(tx, ctx.app, memory, model)
-        await jobs.wanted(tx, ctx.store, ctx.org, bank.id, "enrich", ctx.now)
-        stored = Retained(status="stored", id=str(id), bank=bank.name, redacted=found)
+        memory = await (_kept if given.whole else _noted)(tx, ctx, memory, model)
+        slug = memory.slug or None
+        stored = Retained(status="stored", id=str(id), slug=slug, bank=bank.name, redacted=found)
         return Changed(stored, bank.id, [id], content)
 
     return await ctx.change(body)
+
+
+async def _noted(tx: Tx, ctx: Ctx, memory: Memory, model: embeddings.Model) -> Memory:
+    """Store a note, for the background to take apart."""
+    memory = await storing.store(tx, ctx.app, memory, model)
+    await jobs.wanted(tx, ctx.store, ctx.org, memory.bank, "enrich", ctx.now)
+    return memory
+
+
+async def _kept(tx: Tx, ctx: Ctx, memory: Memory, model: embeddings.Model) -> Memory:
+    """Store a note as it is, under a name of its own; what its category says is knowledge is kept as that."""
+    if memory.category in TRACKED:
+        fact_type = "experience" if memory.category == "milestone" else "opinion"
+        return await tracking.store(tx, ctx, replace(memory, kind=memory.category, fact_type=fact_type), model)
+    slug = await slugs.fresh(tx, ctx.org, memory.bank, memory.title or memory.text)
+    return await _noted(tx, ctx, replace(memory, slug=slug, parts={"whole": True}), model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +197,9 @@ async def _documented(tx: Tx, ctx: Ctx, bank: banks.Bank, given: Retain, memory:
 class Recall(InBank):
     """A question to the memories of a bank, or of several."""
 
-    query: Filled = Field(max_length=20_000, description="Natural language search query.")
+    query: Clean = Field(
+        "", max_length=20_000, description="Natural language search query; the newest come first where there is none."
+    )
     max_tokens: int = Field(4096, ge=1, le=1_000_000, description="Maximum tokens of the whole result.")
     budget: Budget = Field("high", description="How thoroughly to search.")
     types: list[FactType] = Field(default_factory=list, description="Only these fact types; all when left out.")
@@ -172,6 +212,11 @@ class Recall(InBank):
         description="Banks to ask together, and `bank` too where it is given.",
     )
     limit: int | None = Field(None, ge=1, le=50, description="How many at most; left to the budget when left out.")
+    kinds: list[Kind] = Field(default_factory=list, max_length=20, description="Only these kinds of memory.")
+    since: Moment | None = Field(None, description="Only what happened, or was learned, from then on, ISO 8601.")
+    until: Moment | None = Field(None, description="Only what happened, or was learned, before then, ISO 8601.")
+    sources: list[SourceKind] = Field(default_factory=list, max_length=20, description="Only what came from these.")
+    trust: list[Trust] = Field(default_factory=list, max_length=3, description="Only what is trusted so far.")
     min_similarity: float = Field(0.0, ge=0, le=1, description="Only memories that are at least so similar.")
 
 
@@ -202,6 +247,8 @@ class Recalled(Result):
 @operation("memory.recall", effect=Effect.READ, scope="memory:read")
 async def recall(ctx: Ctx, given: Recall) -> Recalled:
     """Find the memories that best answer a question, best first; an empty list means nothing relevant is known."""
+    if not given.query.strip():
+        return await _newest(ctx, given)
     question = retrieve.Question(
         query=given.query,
         at=clock.parse(given.as_of) if given.as_of else ctx.now,
@@ -210,21 +257,47 @@ async def recall(ctx: Ctx, given: Recall) -> Recalled:
         tags=tuple(given.tags),
         every_tag=given.tags_match == "all",
         most=_most(given),
+        kinds=tuple(given.kinds),
+        said=clock.stretch(given.since, given.until),
+        sources=tuple(given.sources),
+        trust=tuple(given.trust),
     )
     told: dict[str, str] = {}
     if given.banks:
         named = [given.bank, *given.banks] if given.bank else given.banks
         hits, told = await retrieve.search_banks(ctx, named, question)
     else:
-        hits = await retrieve.search_bank(ctx, given.bank, question)
+        hits = await narrowed.search_bank(ctx, given.bank, question)
     most = given.limit or retrieve.EFFORT[given.budget][1]
     hits = [hit for hit in hits if hit.similarity >= given.min_similarity][:most]
     found = [
         Hit.model_construct(memory=hit.memory, score=hit.score, signals=hit.signals, similarity=hit.similarity)
         for hit in hits
     ]
-    handed_out.told(ctx, [hit.memory for hit in hits])
+    handed_out.told(ctx, [hit.memory for hit in hits], [hit.score for hit in hits])
     return Recalled.model_construct(hits=found, max_tokens=given.max_tokens, repositories=told)
+
+
+async def _newest(ctx: Ctx, given: Recall) -> Recalled:
+    """What was learned last, where nothing is asked."""
+
+    async def body(tx: Tx) -> list[models.Memory]:
+        bank = await bank_ops.found(tx, ctx, given.bank)
+        if bank is None:
+            return []
+        at = clock.parse(given.as_of) if given.as_of else ctx.now
+        wanted = Filter(ctx.org, bank.id, at, tuple(given.types), tuple(given.tags), given.tags_match == "all")
+        wanted = replace(
+            wanted, kinds=tuple(given.kinds), said=clock.stretch(given.since, given.until), sources=tuple(given.sources)
+        )
+        wanted = replace(wanted, trust=tuple(given.trust))
+        rows = await memories.newest(tx, wanted, given.limit or retrieve.EFFORT[given.budget][1])
+        return await views.described(tx, bank, rows)
+
+    found = await ctx.read(body)
+    handed_out.told(ctx, found)
+    hits = [Hit.model_construct(memory=memory, score=0.0, signals={}, similarity=0.0) for memory in found]
+    return Recalled.model_construct(hits=hits, max_tokens=given.max_tokens, repositories={})
 
 
 def _most(given: Recall) -> int:
@@ -269,13 +342,13 @@ async def list_(ctx: Ctx, given: ListMemories) -> Memories:
 class OneMemory(InBank):
     """Which memory."""
 
-    id: MemoryId = Field(min_length=1, max_length=64, description="The id of the memory.")
+    id: MemoryId = Field(min_length=1, max_length=200, description="The id of the memory, or its readable name.")
 
 
 async def _one(tx: Tx, ctx: Ctx, given: OneMemory) -> tuple[banks.Bank, Memory]:
     """The memory meant; another bank's is as unknown as none."""
     bank = await bank_ops.found(tx, ctx, given.bank)
-    id = ids.parse(given.id)
+    id = await slugs.meant(tx, ctx.org, bank.id, given.id) if bank else None
     rows = await memories.fetched(tx, ctx.org, bank.id, [id]) if bank and id else {}
     if bank is None or id is None or id not in rows:
         raise NotFound(f"No memory {given.id!r} in this bank. Use list_memories or recall to find its id.")
@@ -305,25 +378,5 @@ async def forget(ctx: Ctx, given: OneMemory) -> Receipt:
         await banks.step(tx, ctx.org, bank.id)
         await forgetting.suppress(tx, ctx, bank, [memory.id])
         return Changed(await forgetting.forget(tx, ctx, bank, [memory.id]), bank.id, [memory.id])
-
-    return await ctx.change(body)
-
-
-class Clear(InBank):
-    """What to clear."""
-
-    type: FactType | None = Field(None, description="Fact type to clear; all when left out.")
-
-
-@operation("memory.clear", effect=Effect.DESTRUCTIVE, scope="memory:delete")
-async def clear(ctx: Ctx, given: Clear) -> Receipt:
-    """Clear a bank's memories, all or of one fact type, without deleting the bank; leaves a receipt."""
-    await ctx.app.embedding.static_model(ctx.store)
-
-    async def body(tx: Tx) -> Changed[Receipt]:
-        bank = await bank_ops.ensured(tx, ctx, given.bank)
-        await banks.step(tx, ctx.org, bank.id)
-        found = await memories.of_types(tx, ctx.org, bank.id, [given.type] if given.type else [])
-        return Changed(await forgetting.forget(tx, ctx, bank, found), bank.id, found)
 
     return await ctx.change(body)

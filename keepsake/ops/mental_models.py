@@ -83,6 +83,7 @@ class ModelText(Model):
     """A mental model with its text."""
 
     content: str = Field(description="Its text; empty before the first is made, or when nothing relevant is known.")
+    version: int = Field(0, description="Which version of the text this is; 0 before the first.")
     versions: int = Field(description="How many versions of the text are kept.")
     evidence: list[Resting] = Field(description="What each sentence rests on.")
 
@@ -191,15 +192,33 @@ async def _one(tx: Tx, ctx: Ctx, given: OneModel) -> tuple[banks.Bank, mental_mo
 @operation("model.get", effect=Effect.READ, scope="memory:read")
 async def get(ctx: Ctx, given: OneModel) -> ModelText:
     """Retrieve one mental model with its text, and what each sentence rests on."""
+    return await _told(ctx, given, None)
 
+
+class OneVersion(OneModel):
+    """Which model, and which text of it."""
+
+    version: int = Field(ge=1, le=2**31, description="Number of the version.")
+
+
+@operation("model.version", effect=Effect.READ, scope="memory:read")
+async def version(ctx: Ctx, given: OneVersion) -> ModelText:
+    """Retrieve one mental model with an earlier version of its text."""
+    return await _told(ctx, given, given.version)
+
+
+async def _told(ctx: Ctx, given: OneModel, number: int | None) -> ModelText:
     async def body(tx: Tx) -> ModelText:
         bank, model = await _one(tx, ctx, given)
-        version = await mental_models.current(tx, model)
-        shown = _shown(model, version, await mental_models.last_change(tx, ctx.org, bank.id))
-        told = version.sentences if version else ()
+        made = await mental_models.current(tx, model, number)
+        if number is not None and made is None:
+            raise NotFound(f"Version {number} of this mental model is not kept.")
+        shown = _shown(model, made, await mental_models.last_change(tx, ctx.org, bank.id))
+        told = made.sentences if made else ()
         return ModelText(
             **shown.model_dump(),
-            content=version.text if version else "",
+            content=made.text if made else "",
+            version=made.version if made else 0,
             versions=await mental_models.count(tx, model),
             evidence=[Resting(sentence=one.text, memories=[str(id) for id in one.memories]) for one in told],
         )
@@ -207,6 +226,34 @@ async def get(ctx: Ctx, given: OneModel) -> ModelText:
     shown = await ctx.read(body)
     handed_out.made(ctx, bank_ops.wanted(ctx, given.bank)[0], shown.content)
     return shown
+
+
+class MadeVersion(Result):
+    """A text of a model, without what it says."""
+
+    version: int = Field(description="Its number, from 1.")
+    made_at: str = Field(description="When it was made, ISO 8601.")
+    made_by: str = Field(description="The language model that made it, or `rules`.")
+
+
+class ModelVersions(Result):
+    """The kept texts of a model."""
+
+    versions: list[MadeVersion] = Field(description="Newest first.")
+
+
+@operation("model.versions", effect=Effect.READ, scope="memory:read")
+async def versions(ctx: Ctx, given: OneModel) -> ModelVersions:
+    """List the kept versions of a mental model's text, newest first; model.version reads one of them."""
+
+    async def body(tx: Tx) -> list[tuple[int, int, str]]:
+        _, model = await _one(tx, ctx, given)
+        return await mental_models.made(tx, model)
+
+    found = [
+        MadeVersion(version=number, made_at=clock.iso(at), made_by=maker) for number, at, maker in await ctx.read(body)
+    ]
+    return ModelVersions(versions=found)
 
 
 class UpdateModel(OneModel):

@@ -12,7 +12,8 @@ from keepsake.core.models import Given
 from keepsake.core.operation import AnyOperation, Effect
 from keepsake.core.proposal import canonical
 from keepsake.ops import banks as bank_ops
-from keepsake.store import banks, directives, jobs, memories, mental_models, sources
+from keepsake.ops import chosen
+from keepsake.store import artifacts, banks, chats, directives, jobs, memories, mental_models, sources
 from keepsake.store.engine import Tx
 
 Fields = dict[str, object]
@@ -122,6 +123,13 @@ async def _memory(tx: Tx, ctx: Ctx, given: Given) -> Target:
     return Target(bank, {"content": memory.text}, [memory.id, memory.superseded_by])
 
 
+async def _memories(tx: Tx, ctx: Ctx, given: Given) -> Target:
+    named = cast("list[str]", getattr(given, "ids", []))
+    bank, found = await chosen.these(tx, ctx, _named(given), named)
+    shown: Fields = {"content": "\n".join(memory.text for memory in found), "memories": len(found)}
+    return Target(bank, shown, [[memory.id, memory.superseded_by] for memory in found])
+
+
 async def _document(tx: Tx, ctx: Ctx, given: Given) -> Target:
     bank = await _there(tx, ctx, given, "document")
     source = await sources.current(tx, ctx.org, bank.id, "document", _id(given))
@@ -150,6 +158,27 @@ async def _model(tx: Tx, ctx: Ctx, given: Given) -> Target:
     return Target(bank, shown, [model.id, model.created_at])
 
 
+async def _artifact(tx: Tx, ctx: Ctx, given: Given) -> Target:
+    bank = await _there(tx, ctx, given, "artifact")
+    id = ids.parse(_id(given))
+    look = artifacts.get(tx, ctx.org, bank.id, id) if id else artifacts.named(tx, ctx.org, bank.id, _id(given))
+    if (one := await look) is None:
+        raise _unknown(given, "artifact")
+    version = await artifacts.version(tx, one, one.version)
+    held = await artifacts.content(tx, ctx.org, bank.id, version.source) if version else None
+    shown: Fields = {"title": one.title, "artifact_type": one.type, "content": held.text if held else ""}
+    return Target(bank, shown, [one.id, one.version])
+
+
+async def _chat(tx: Tx, ctx: Ctx, given: Given) -> Target:
+    bank = await _there(tx, ctx, given, "chat")
+    id = ids.parse(_id(given))
+    one = await chats.get(tx, ctx.org, bank.id, id) if id else None
+    if one is None:
+        raise _unknown(given, "chat")
+    return Target(bank, {"title": one.title, "messages": one.messages}, [one.id, one.messages])
+
+
 async def _job(tx: Tx, ctx: Ctx, given: Given) -> Target:
     bank = await _there(tx, ctx, given, "operation")
     id = ids.parse(_id(given))
@@ -169,7 +198,11 @@ _LOOKS: Mapping[str, _Look] = {
     "memory.redact": _whole_bank,
     "memory.forget": _memory,
     "memory.correct": _memory,
+    "memory.purge": _memories,
     "document.delete": _document,
+    "artifact.update": _artifact,
+    "artifact.delete": _artifact,
+    "chat.delete": _chat,
     "directive.delete": _directive,
     "model.update": _model,
     "model.refresh": _model,

@@ -80,6 +80,21 @@ def shaping(bank: Bank, rules: Sequence[Directive], question: Question, hits: Se
     return Message("system", f"{_character(bank, rules)}\n{GROUNDED} Answer in JSON only."), _asked(question, hits)
 
 
+ANALYSING = (
+    "You write a brief on a project for whoever works on it next, in Markdown with short sections: what was decided and"
+    " why, what was reached, what is open or in the way, and what else matters now; leave a section out where nothing"
+    " is known. Use only the numbered texts that you are given, the later one where two disagree, and say what they do"
+    " not tell instead of guessing. After every claim put the number of its text in square brackets, such as [1] or"
+    " [2][5]; never cite a number that was not given. No images, no links, no list of sources."
+)
+
+
+def analysing(topic: str, texts: Sequence[Quoted]) -> tuple[Message, Message]:
+    """Ask for a brief that cites its sources, on a topic or on the whole."""
+    about = f"Topic: {topic}" if topic else "Topic: how the project stands now"
+    return Message("system", ANALYSING), Message("user", f"{fenced(texts)}\n\n{about}")
+
+
 DOCUMENT = (
     "Write a short document that answers the question from the memories, in sections. Every sentence states what one or"
     " more memories say and names their numbers in `evidence`. " + GROUNDED

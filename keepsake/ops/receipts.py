@@ -26,12 +26,17 @@ async def leave(
         digest=ctx.store.digest(json.dumps(list(gone))),
     )
     await receipts.insert(tx, row)
+    return shown(row)
+
+
+def shown(row: receipts.Receipt) -> Receipt:
+    """A receipt as everyone sees it."""
     return Receipt(
         id=str(row.id),
         at=clock.iso(row.at),
         principal=row.principal,
         operation=row.operation,
-        memories=counts.get("memories", 0),
-        documents=counts.get("documents", 0),
+        memories=row.counts.get("memories", 0),
+        documents=row.counts.get("documents", 0),
         digest=row.digest,
     )

@@ -1,11 +1,13 @@
 """Whole records: what a memory is made of besides its text, by id and from every bank within reach."""
 
+from dataclasses import replace
+
 from pydantic import Field
 
 from keepsake.auth import policy
 from keepsake.context import Ctx
 from keepsake.core import clock, ids, models
-from keepsake.core.models import Given, Result
+from keepsake.core.models import Result, Somewhere
 from keepsake.core.operation import Effect, operation
 from keepsake.core.text import Clean
 from keepsake.ops import banks as bank_ops
@@ -16,6 +18,18 @@ from keepsake.store.memories import Memory
 
 #: Records of one answer.
 MOST = 50
+
+
+class Origin(Result):
+    """Where a memory came from, and what it took the place of."""
+
+    kind: str | None = Field(None, description="document, commit, pull, issue, file, session, …; absent if just told.")
+    key: str | None = Field(None, description="Name of the source: a document's id, a commit, a path, a session.")
+    uri: str | None = Field(None, description="Address of the source.")
+    revision: str | None = Field(None, description="Which state of the source, where that is a commit.")
+    span: str | None = Field(None, description="From which character to which of the source's text.")
+    supersedes: list[str] = Field(default_factory=list, description="Ids of the memories that it replaced.")
+    derived_from: list[str] = Field(default_factory=list, description="Ids of the memories that it was made from.")
 
 
 class Record(models.Memory):
@@ -29,6 +43,7 @@ class Record(models.Memory):
     tokens: int = Field(description="What it cost to find out, in tokens.")
     is_stale: bool = Field(description="Whether a file that it read or changed has been changed since.")
     session: str = Field(description="The session it belongs to, where that is known.")
+    origin: Origin | None = Field(None, description="Where it came from; told where records are asked for by id.")
 
 
 async def described(tx: Tx, bank: banks.Bank, rows: list[Memory]) -> list[Record]:
@@ -82,7 +97,7 @@ async def _visible(tx: Tx, ctx: Ctx, held: set[int]) -> list[banks.Bank]:
     return [bank for bank in found if bank is not None and ctx.principal.sees(bank.name)]
 
 
-class GetRecords(Given):
+class GetRecords(Somewhere):
     """Which records."""
 
     ids: list[Clean] = Field(min_length=1, max_length=MOST, description="Ids of memories, at most 50.")
@@ -98,6 +113,29 @@ class Records(Result):
 async def get(ctx: Ctx, given: GetRecords) -> Records:
     """Retrieve memories by their ids with all that is kept of them; unknown ids are left out."""
     wanted = [id for text in given.ids if (id := ids.parse(text)) is not None]
-    found = await ctx.read(lambda tx: by_id(tx, ctx, wanted))
+    looking = ctx if given.bank is None else replace(ctx, bank=bank_ops.wanted(ctx, given.bank)[0])
+
+    async def body(tx: Tx) -> list[Record]:
+        return await _traced(tx, ctx, await by_id(tx, looking, wanted))
+
+    found = await ctx.read(body)
     handed_out.told(ctx, found)
     return Records.model_construct(records=found)
+
+
+async def _traced(tx: Tx, ctx: Ctx, found: list[Record]) -> list[Record]:
+    """Records with where they came from."""
+    origins = await records.origins(tx, ctx.org, [int(record.id) for record in found])
+    return [record.model_copy(update={"origin": _origin(origins[int(record.id)])}) for record in found]
+
+
+def _origin(told: records.Origin) -> Origin:
+    return Origin(
+        kind=told.kind or None,
+        key=told.key or None,
+        uri=told.uri or None,
+        revision=told.revision or None,
+        span=told.span or None,
+        supersedes=[str(id) for id in told.supersedes],
+        derived_from=[str(id) for id in told.derived_from],
+    )

@@ -13,7 +13,8 @@ from keepsake.ops import banks as bank_ops
 from keepsake.ops import embedding, rerank, views
 from keepsake.store import banks, embeddings, entities, memories, repos, search, times
 from keepsake.store.engine import Nearest, Tx, both, together
-from keepsake.store.memories import Filter, Memory
+from keepsake.store.filters import Filter
+from keepsake.store.memories import Memory
 
 if TYPE_CHECKING:
     from keepsake.core import when
@@ -84,6 +85,9 @@ class Question:
     #: Results at most; 0 leaves it to the budget.
     most: int = 0
     kinds: tuple[str, ...] = ()
+    said: tuple[int, int] | None = None
+    sources: tuple[str, ...] = ()
+    trust: tuple[str, ...] = ()
     #: What is embedded, by model and text: asked of several banks, it is embedded once.
     vectors: "Known" = field(default_factory=dict, compare=False)
 
@@ -204,9 +208,8 @@ async def _by_word(tx: Tx, bank: banks.Bank, question: Question) -> Words:
         embeddings.held(bank.org, bank.id),
     )
     asked = search.Asked(bank.org, bank.id, stems, counted)
-    given = Filter(
-        bank.org, bank.id, question.at, question.types, question.tags, question.every_tag, kinds=question.kinds
-    )
+    given = Filter(bank.org, bank.id, question.at, question.types, question.tags, question.every_tag)
+    given = replace(given, kinds=question.kinds, said=question.said, sources=question.sources, trust=question.trust)
     among = None if given.is_open else await memories.ids(tx, given)
     scores = await search.candidates(tx, asked)
     if among is not None:

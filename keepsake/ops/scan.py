@@ -25,7 +25,7 @@ PAGE, BATCH = 500, 100
 class Finding(Result):
     """Something that holds secrets; never the secrets."""
 
-    kind: str = Field(description="memory, document, bank, model or directive.")
+    kind: str = Field(description="memory, document, bank, model, directive, relation, artifact or chat.")
     id: str = Field(description="Its id.")
     secrets: list[str] = Field(description="The kinds of secrets in it.")
 
@@ -154,7 +154,8 @@ def _memory(memory: Memory) -> tuple[Memory, tuple[str, ...]]:
         memory,
         text=body.text,
         title=title.text,
-        slug=slug.text,
+        # A name holds words of what was cut out.
+        slug="" if body.cuts or title.cuts or slug.cuts else memory.slug,
         category=category.text,
         tags=tuple(dict.fromkeys(tag.text for tag in tags)),
         metadata=metadata.value,
@@ -177,7 +178,7 @@ def _plain(row: Plain) -> tuple[Plain, tuple[str, ...]]:
     found: dict[str, None] = {}
     texts = {}
     for name, value in row.texts.items():
-        is_json = name in ("tags", "evidence") and value[:1] in ("[", "{")
+        is_json = name in ("tags", "evidence", "citations") and value[:1] in ("[", "{")
         made = secrets.redacted_json(json.loads(value) if is_json else value)
         found |= dict.fromkeys(made.found)
         texts[name] = value if not made.found else json.dumps(made.value) if is_json else str(made.value)
@@ -285,11 +286,13 @@ async def _findable(tx: Tx, ctx: Ctx, bank: banks.Bank, fresh: Sequence[Memory],
     ids = [memory.id for memory in fresh]
     seen = set(await redactions.indexed(tx, ctx.org, bank.id, ids))
     await search.remove(tx, ctx.org, bank.id, sorted(seen))
-    await entities.forget(tx, ctx.org, bank.id, ids)
+    named = await entities.unlink(tx, ctx.org, bank.id, ids)
     for memory in fresh:
         if memory.id in seen:
             await search.add(tx, ctx.org, bank.id, memory.id, search.of(memory))
             await entities.link(tx, ctx.store, ctx.org, bank.id, memory.id, naming.named(memory.text))
+    # Only now: an entity that the memory still names stays itself, with its relations.
+    await entities.drop(tx, ctx.org, bank.id, named)
     around = {memory.before for memory in fresh if memory.before} | set(await threads.after(tx, ctx.org, bank.id, ids))
     touched = await redactions.indexed(tx, ctx.org, bank.id, sorted({*ids, *around}))
     await storing.remake(tx, ctx.app, ctx.org, bank.id, touched, seq)

@@ -1,22 +1,30 @@
 """Truth over time: what is told twice merges, what is newer takes the place of what it contradicts."""
 
 import heapq
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from keepsake.context import App, Changed, Ctx
+from keepsake.core import clock, errors, models
 from keepsake.core import ids as all_ids
-from keepsake.core import models, truth
 from keepsake.core import text as texts
-from keepsake.core.errors import NotFound
+from keepsake.core.lazy import lazy
 from keepsake.core.models import InBank, Result
 from keepsake.core.operation import Effect, operation
 from keepsake.core.text import Filled
 from keepsake.ops import banks as bank_ops
-from keepsake.ops import naming, storing, views
+from keepsake.ops import chosen, storing, tracking, views
 from keepsake.store import banks, conflicts, entities, jobs, memories, search
 from keepsake.store.engine import Tx
 from keepsake.store.memories import Memory
+
+if TYPE_CHECKING:
+    from keepsake.core import truth
+    from keepsake.ops import naming
+else:
+    naming = lazy("keepsake.ops.naming")
+    truth = lazy("keepsake.core.truth")
 
 #: How many of the memories that share most words with a new one are compared with it.
 COMPARED = 5
@@ -81,6 +89,7 @@ class Conflict(Result):
     older: models.Memory = Field(description="What was told first.")
     newer: models.Memory = Field(description="What was told later.")
     why: str = Field(description="What made it doubtful.")
+    found_at: str = Field(description="When it was found, ISO 8601.")
 
 
 class Conflicts(Result):
@@ -103,7 +112,13 @@ async def list_(ctx: Ctx, given: ListConflicts) -> Conflicts:
         shown = {memory.id: memory for memory in await views.described(tx, bank, list(held.values()))}
         return Conflicts(
             conflicts=[
-                Conflict(id=str(row.id), older=shown[str(row.older)], newer=shown[str(row.newer)], why=row.why)
+                Conflict(
+                    id=str(row.id),
+                    older=shown[str(row.older)],
+                    newer=shown[str(row.newer)],
+                    why=row.why,
+                    found_at=clock.iso(row.created_at),
+                )
                 for row in rows
                 if row.older in held and row.newer in held
             ]
@@ -117,6 +132,10 @@ class Correct(InBank):
 
     id: str = Field(min_length=1, max_length=64, description="Id of the memory that is wrong or outdated.")
     content: Filled = Field(max_length=100_000, description="What holds instead.")
+    also: list[chosen.MemoryId] = Field(
+        default_factory=list, max_length=chosen.MOST, description="Other memories that it takes the place of, too."
+    )
+    if_current: bool = Field(False, description="Refuse where something else has taken its place already.")
 
 
 @operation("memory.correct", effect=Effect.MUTATE, scope="memory:write")
@@ -126,6 +145,10 @@ async def correct(ctx: Ctx, given: Correct) -> models.Memory:
 
     async def body(tx: Tx) -> Changed[models.Memory]:
         bank, old = await _known(tx, ctx, given)
+        if given.if_current and old.superseded_at is not None:
+            raise errors.Conflict(
+                "Someone else has changed this memory since. Look at what holds now, then correct that."
+            )
         seq = await banks.step(tx, ctx.org, bank.id)
         new = Memory(
             org=ctx.org,
@@ -147,10 +170,13 @@ async def correct(ctx: Ctx, given: Correct) -> models.Memory:
             happened_to=old.happened_to,
             event_at=old.event_at,
             trust=old.trust,
+            pinned=old.pinned,
         )
-        new = await storing.store(tx, ctx.app, new, model)
+        new = await storing.store(tx, ctx.app, tracking.reworded(old, new), model)
         await entities.link(tx, ctx.store, ctx.org, bank.id, new.id, naming.named(new.text))
-        wrong = [old.id, *await _outdone(tx, ctx, old, new)]
+        others = (await chosen.these(tx, ctx, given.bank, given.also))[1] if given.also else []
+        told = [old.id, *(one.id for one in others), *await _outdone(tx, ctx, old, new)]
+        wrong = list(dict.fromkeys(told))
         await memories.supersede(tx, ctx.org, bank.id, wrong, new.id, ctx.now)
         for id in wrong:
             await memories.relate(tx, ctx.org, bank.id, new.id, id, "supersedes")
@@ -177,5 +203,5 @@ async def _known(tx: Tx, ctx: Ctx, given: Correct) -> tuple[banks.Bank, Memory]:
     id = all_ids.parse(given.id)
     rows = await memories.fetched(tx, ctx.org, bank.id, [id]) if bank and id else {}
     if bank is None or not rows:
-        raise NotFound(f"No memory {given.id!r} in this bank. Use list_memories or recall to find its id.")
+        raise errors.NotFound(f"No memory {given.id!r} in this bank. Use list_memories or recall to find its id.")
     return bank, next(iter(rows.values()))

@@ -1,6 +1,6 @@
 """Memories as everyone sees them."""
 
-from keepsake.core import clock, models
+from keepsake.core import clock, models, slug
 from keepsake.store import banks, sources
 from keepsake.store.engine import Tx
 from keepsake.store.memories import Memory
@@ -13,6 +13,7 @@ def shown(memory: Memory, bank: str, document: str | None) -> models.Memory:
         bank=bank,
         text=memory.text,
         title=memory.title,
+        slug=slug.shown(memory.slug, memory.title or memory.text, memory.id),
         kind=memory.kind,
         type=memory.fact_type,  # type: ignore[arg-type]  # the column holds nothing but these three words
         category=memory.category,
@@ -28,6 +29,7 @@ def shown(memory: Memory, bank: str, document: str | None) -> models.Memory:
         author=memory.author,
         trust=memory.trust,
         proof=memory.proof,
+        pinned=bool(memory.pinned),
     )
 
 

@@ -97,20 +97,33 @@ async def end(tx: Tx, org: int, bank: int, ids: Sequence[int], at: int) -> None:
     )
 
 
-async def listed(
-    tx: Tx, org: int, bank: int, limit: int, name: str | None, is_open: bool | None
-) -> tuple[list[Anomaly], int]:
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which anomalies of a bank, newest first."""
+
+    org: int
+    bank: int
+    limit: int
+    offset: int = 0
+    #: The check's name as it was then.
+    name: str | None = None
+    #: Only those that go on, or only those that have ended.
+    is_open: bool | None = None
+
+
+async def listed(tx: Tx, page: Page) -> tuple[list[Anomaly], int]:
     """A page of anomalies, newest first, and how many there are."""
-    where, values = "org = :org AND bank = :bank", dict[str, Value](org=org, bank=bank)
-    if is_open is not None:
-        where += f" AND ended_at IS {'NULL' if is_open else 'NOT NULL'}"
-    if name is not None:
+    where, values = "org = :org AND bank = :bank", dict[str, Value](org=page.org, bank=page.bank)
+    if page.is_open is not None:
+        where += f" AND ended_at IS {'NULL' if page.is_open else 'NOT NULL'}"
+    if page.name is not None:
         where += " AND name = :name"
-        values["name"] = name
+        values["name"] = page.name
     rows = await tx.all(
-        f"SELECT {_COLUMNS} FROM anomalies WHERE {where} ORDER BY started_at DESC, id DESC LIMIT :limit",
+        f"SELECT {_COLUMNS} FROM anomalies WHERE {where} ORDER BY started_at DESC, id DESC LIMIT :limit OFFSET :offset",
         **values,
-        limit=limit,
+        limit=page.limit,
+        offset=page.offset,
     )
     counted = await tx.one(f"SELECT count(*) AS held FROM anomalies WHERE {where}", **values)
     return [_anomaly(row) for row in rows], int(counted["held"]) if counted else 0

@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keepsake.store.engine import Row, Tx
+from keepsake.store.engine import Row, Tx, Value
 
 GENESIS = "0" * 64
 
@@ -137,12 +137,31 @@ class Written:
     entry: Entry
 
 
-async def newest(tx: Tx, org: int, banks: Sequence[int] | None, limit: int) -> list[Written]:
-    """The newest entries, of these chains or of all."""
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which entries to show: of these chains or of all, by whom, and what was done, where that is said."""
+
+    banks: Sequence[int] | None = None
+    principal: str | None = None
+    operation: str | None = None
+    limit: int = 100
+    offset: int = 0
+
+
+async def newest(tx: Tx, org: int, wanted: Wanted) -> list[Written]:
+    """The newest entries of those wanted."""
+    values: dict[str, Value] = {"org": org, "limit": wanted.limit, "offset": wanted.offset}
+    where = ""
+    if wanted.banks is not None:
+        where, values = f"{where} AND bank = ANY_INT(:banks)", values | {"banks": list(wanted.banks)}
+    if wanted.principal is not None:
+        where, values = f"{where} AND principal = :principal", values | {"principal": wanted.principal}
+    if wanted.operation is not None:
+        where, values = f"{where} AND operation = :operation", values | {"operation": wanted.operation}
     rows = await tx.all(
         "SELECT bank, n, at, principal, operation, targets, digest, hash FROM audit WHERE org = :org"
-        f"{'' if banks is None else ' AND bank = ANY_INT(:banks)'} ORDER BY at DESC, bank, n DESC LIMIT :limit",
-        **({"org": org, "limit": limit} if banks is None else {"org": org, "limit": limit, "banks": banks}),
+        f"{where} ORDER BY at DESC, bank, n DESC LIMIT :limit OFFSET :offset",
+        **values,
     )
     return [Written(row["n"], row["hash"], _entry(org, row["bank"], row)) for row in rows]
 

@@ -3,6 +3,7 @@
 import json
 import secrets
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,9 @@ from keepsake.store.engine import Row, Tx
 from keepsake.store.store import Store
 
 if TYPE_CHECKING:
-    from keepsake.store import proposals
+    from keepsake.store import invocations, proposals
 else:
+    invocations = lazy("keepsake.store.invocations")
     proposals = lazy("keepsake.store.proposals")
 
 #: Skepticism, literalism and empathy, 1 to 5, as the hindsight seed's banks carry them.
@@ -63,6 +65,25 @@ async def named(tx: Tx, org: int, name: str) -> Bank | None:
         name=name,
     )
     return _bank(row) if row else None
+
+
+async def of_workspace(tx: Tx, org: int, uuid: str, ws_hex: str) -> Bank | None:
+    """Find a bank by one of the ids that xerotier knows it by."""
+    row = await tx.one(
+        f"SELECT {_COLUMNS} FROM banks WHERE org = :org AND (uuid = :uuid OR ws_hex = :ws_hex)",
+        org=org,
+        uuid=uuid,
+        ws_hex=ws_hex,
+    )
+    return _bank(row) if row else None
+
+
+async def sequences(tx: Tx, org: int, banks: Sequence[int]) -> dict[int, int]:
+    """How many writes each of these banks has seen."""
+    rows = await tx.all(
+        "SELECT bank, seq FROM bank_seq WHERE org = :org AND bank = ANY_INT(:banks)", org=org, banks=list(banks)
+    )
+    return {row["bank"]: row["seq"] for row in rows}
 
 
 async def of_id(tx: Tx, org: int, bank: int) -> Bank | None:
@@ -164,6 +185,7 @@ _OWN = (
     "suppressions",
     "entities",
     "memory_entities",
+    "relations",
     "conflicts",
     "mental_models",
     "model_versions",
@@ -171,6 +193,7 @@ _OWN = (
     "sessions",
     "jobs",
     "members",
+    "invitations",
     "repos",
     "repo_files",
     "checks",
@@ -179,6 +202,11 @@ _OWN = (
     "incidents",
     "incident_notes",
     "anomalies",
+    "artifacts",
+    "artifact_versions",
+    "chats",
+    "chat_messages",
+    "chat_evidence",
     "bank_seq",
     "banks",
 )
@@ -189,3 +217,4 @@ async def delete(tx: Tx, org: int, bank: int) -> None:
     for table in _OWN:
         await tx.run(f"DELETE FROM {table} WHERE org = :org AND bank = :bank", org=org, bank=bank)
     await proposals.bank_gone(tx, org, bank)
+    await invocations.bank_gone(tx, org, bank)

@@ -135,9 +135,11 @@ async def history(tx: Tx, org: int, bank: int, id: int, at: int, reach: int) -> 
     return [_hour(row) for row in rows]
 
 
-async def shares(tx: Tx, org: int, bank: int, ids: Sequence[int], at: int) -> dict[int, tuple[int, int]]:
-    """Runs and failures of some checks in the last 24 hours."""
-    values: dict[str, Value] = {"org": org, "bank": bank, "ids": list(ids), "first": at // HOUR * HOUR - DAY}
+async def shares(
+    tx: Tx, org: int, bank: int, ids: Sequence[int], at: int, reach: int = DAY
+) -> dict[int, tuple[int, int]]:
+    """Runs and failures of some checks in the last 24 hours, or in another time."""
+    values: dict[str, Value] = {"org": org, "bank": bank, "ids": list(ids), "first": at // HOUR * HOUR - reach}
     of = "org = :org AND bank = :bank AND check_id = ANY_INT(:ids)"
     rolled = await tx.all(
         "SELECT check_id, sum(runs) AS runs, sum(failures) AS failures FROM check_hours"
@@ -156,3 +158,33 @@ async def shares(tx: Tx, org: int, bank: int, ids: Sequence[int], at: int) -> di
         runs, failures = found.get(row["check_id"], (0, 0))
         found[row["check_id"]] = (runs + int(row["runs"]), failures + int(row["failures"]))
     return found
+
+
+async def hours(tx: Tx, org: int, bank: int, ids: Sequence[int], first: int) -> dict[int, list[Hour]]:
+    """The hours of some checks from one on, oldest first; those that are not rolled up yet by the mean latency."""
+    values: dict[str, Value] = {"org": org, "bank": bank, "ids": list(ids), "first": first}
+    rolled = await tx.all(
+        "SELECT check_id, hour, runs, failures, latency, spread FROM check_hours WHERE org = :org AND bank = :bank"
+        " AND check_id = ANY_INT(:ids) AND hour >= :first ORDER BY check_id, hour",
+        **values,
+    )
+    fresh = await tx.all(
+        f"SELECT r.check_id AS check_id, r.at / {HOUR} * {HOUR} AS hour, count(*) AS runs, sum(1 - r.ok) AS failures,"
+        " sum(r.ok * r.latency) AS took FROM check_results r"
+        " JOIN checks c ON c.org = r.org AND c.bank = r.bank AND c.id = r.check_id AND r.at >= c.rolled_to"
+        " WHERE r.org = :org AND r.bank = :bank AND r.check_id = ANY_INT(:ids) AND r.at >= :first"
+        f" GROUP BY r.check_id, r.at / {HOUR} ORDER BY r.check_id, hour",
+        **values,
+    )
+    found: dict[int, list[Hour]] = {}
+    for row in rolled:
+        found.setdefault(row["check_id"], []).append(_hour(row))
+    for row in fresh:
+        found.setdefault(row["check_id"], []).append(_unrolled(row))
+    return found
+
+
+def _unrolled(row: Row) -> Hour:
+    runs, failures = int(row["runs"]), int(row["failures"])
+    latency = int(row["took"]) // (runs - failures) if runs > failures else None
+    return Hour(int(row["hour"]), runs, failures, latency, 0)

@@ -124,13 +124,13 @@ async def named(tx: Tx, org: int, bank: int, name: str) -> Check | None:
     return _check(row) if row else None
 
 
-async def listed(tx: Tx, org: int, bank: int, state: State | None, limit: int) -> list[Check]:
+async def listed(tx: Tx, org: int, bank: int, state: State | None, limit: int, offset: int = 0) -> list[Check]:
     """The checks of a bank: those that are down first, then by name."""
     narrowed = " AND state = :state" if state else ""
     rows = await tx.all(
         f"SELECT {_COLUMNS} FROM checks WHERE org = :org AND bank = :bank AND removed_at IS NULL{narrowed}"
-        " ORDER BY CASE state WHEN 'down' THEN 0 ELSE 1 END, name LIMIT :limit",
-        **{"org": org, "bank": bank, "limit": limit, **({"state": state} if state else {})},
+        " ORDER BY CASE state WHEN 'down' THEN 0 ELSE 1 END, name LIMIT :limit OFFSET :offset",
+        **{"org": org, "bank": bank, "limit": limit, "offset": offset, **({"state": state} if state else {})},
     )
     return [_check(row) for row in rows]
 

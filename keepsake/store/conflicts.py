@@ -15,6 +15,7 @@ class Conflict:
     newer: int
     why: str
     created_at: int
+    is_open: bool = True
 
 
 async def insert(tx: Tx, org: int, bank: int, conflict: Conflict) -> None:
@@ -43,6 +44,31 @@ async def listed(tx: Tx, org: int, bank: int, limit: int) -> list[Conflict]:
         limit=limit,
     )
     return [Conflict(row["id"], row["older"], row["newer"], row["why"], row["created_at"]) for row in rows]
+
+
+async def get(tx: Tx, org: int, bank: int, id: int) -> Conflict | None:
+    """One conflict, open or not."""
+    row = await tx.one(
+        "SELECT id, older, newer, why, created_at, state FROM conflicts WHERE org = :org AND bank = :bank AND id = :id",
+        org=org,
+        bank=bank,
+        id=id,
+    )
+    if row is None:
+        return None
+    is_open = row["state"] == "open"
+    return Conflict(row["id"], row["older"], row["newer"], row["why"], row["created_at"], is_open)
+
+
+async def close(tx: Tx, org: int, bank: int, id: int, by: str) -> None:
+    """Close one conflict; both of its memories hold."""
+    await tx.run(
+        "UPDATE conflicts SET state = 'settled', settled_by = :by WHERE org = :org AND bank = :bank AND id = :id",
+        by=by,
+        org=org,
+        bank=bank,
+        id=id,
+    )
 
 
 async def against(tx: Tx, org: int, bank: int, memory: int) -> list[int]:

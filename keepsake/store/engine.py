@@ -164,6 +164,10 @@ class Tx(Protocol):
         """Return memories and their cosines, nearest first, for each search."""
         ...
 
+    async def within(self, org: int) -> None:
+        """See what this org sees from here on; for who looked across orgs and found whose the rest is."""
+        ...
+
     async def aside(self, work: Callable[[], T]) -> T:
         """Do a few milliseconds of work that asks nothing of the database, away from everyone else's."""
         ...

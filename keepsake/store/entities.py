@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from keepsake.store import relations
 from keepsake.store.engine import Ask, Row, Tx
 from keepsake.store.store import Store
 
@@ -121,8 +122,56 @@ async def around(tx: Tx, start: Start, limit: int) -> list[int]:
     return [id for id in dict.fromkeys(row["memory"] for row in rows) if id not in start.memories]
 
 
+@dataclass(frozen=True, slots=True)
+class Titled:
+    """An entity as it is shown."""
+
+    name: str
+    kind: str
+
+
+def titled(org: int, bank: int, ids: Sequence[int]) -> Ask[dict[int, Titled]]:
+    """What entities are called, by id; unknown ids are left out."""
+    return Ask(
+        "SELECT id, name, kind FROM entities WHERE org = :org AND bank = :bank AND id = ANY_INT(:ids)",
+        {"org": org, "bank": bank, "ids": list(ids)},
+        lambda rows: {row["id"]: Titled(row["name"], row["kind"]) for row in rows},
+    )
+
+
+def of_memories(org: int, bank: int, memories: Sequence[int], limit: int) -> Ask[list[tuple[int, int]]]:
+    """Which entities memories name: pairs of memory and entity."""
+    return Ask(
+        "SELECT memory, entity FROM memory_entities WHERE org = :org AND bank = :bank AND memory = ANY_INT(:ids)"
+        " ORDER BY memory DESC, entity LIMIT :limit",
+        {"org": org, "bank": bank, "ids": list(memories), "limit": limit},
+        _pairs,
+    )
+
+
+def with_entities(org: int, bank: int, entities: Sequence[int], limit: int) -> Ask[list[tuple[int, int]]]:
+    """Which memories that still hold name entities: pairs of memory and entity, the newest memories first."""
+    return Ask(
+        "SELECT e.memory AS memory, e.entity AS entity FROM memory_entities e"
+        " JOIN memories m ON m.org = e.org AND m.bank = e.bank AND m.id = e.memory"
+        " WHERE e.org = :org AND e.bank = :bank AND e.entity = ANY_INT(:ids) AND m.state = 'live'"
+        " AND m.superseded_at IS NULL ORDER BY e.memory DESC LIMIT :limit",
+        {"org": org, "bank": bank, "ids": list(entities), "limit": limit},
+        _pairs,
+    )
+
+
+def _pairs(rows: Sequence[Row]) -> list[tuple[int, int]]:
+    return [(row["memory"], row["entity"]) for row in rows]
+
+
 async def forget(tx: Tx, org: int, bank: int, memories: Sequence[int]) -> None:
     """Unlink memories, and drop entities that nothing names any more."""
+    await drop(tx, org, bank, await unlink(tx, org, bank, memories))
+
+
+async def unlink(tx: Tx, org: int, bank: int, memories: Sequence[int]) -> list[int]:
+    """Forget which entities memories name; tells which those were."""
     rows = await tx.all(
         "SELECT DISTINCT entity FROM memory_entities WHERE org = :org AND bank = :bank AND memory = ANY_INT(:ids)",
         org=org,
@@ -135,10 +184,18 @@ async def forget(tx: Tx, org: int, bank: int, memories: Sequence[int]) -> None:
         bank=bank,
         ids=list(memories),
     )
-    await tx.run(
+    return [row["entity"] for row in rows]
+
+
+async def drop(tx: Tx, org: int, bank: int, entities: Sequence[int]) -> None:
+    """Remove those entities that nothing names any more, with the relations that someone drew to them."""
+    gone = await tx.all(
         "DELETE FROM entities WHERE org = :org AND bank = :bank AND id = ANY_INT(:ids) AND NOT EXISTS (SELECT 1 FROM"
-        " memory_entities e WHERE e.org = entities.org AND e.bank = entities.bank AND e.entity = entities.id)",
+        " memory_entities e WHERE e.org = entities.org AND e.bank = entities.bank AND e.entity = entities.id)"
+        " RETURNING id",
         org=org,
         bank=bank,
-        ids=[row["entity"] for row in rows],
+        ids=list(entities),
     )
+    if gone:
+        await relations.forget(tx, org, bank, [row["id"] for row in gone])

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from keepsake.core.clock import DAY
 from keepsake.store.engine import Tx
+from keepsake.store.readings import Reading
+from keepsake.store.recalls import Recall
 
 #: How long a text is known to have come from here.
 KEPT_FOR = 7 * DAY
@@ -34,6 +36,10 @@ class Outbox:
     #: Until when, by the monotonic clock, nobody is believed to have been handed anything.
     empty_until: float = 0.0
     noted: dict[tuple[int, str, str, int], int] = field(default_factory=dict)
+    #: What came from outside, by who was handed it.
+    readings: list[tuple[str, Reading]] = field(default_factory=list)
+    #: Who was handed which memory.
+    recalls: list[Recall] = field(default_factory=list)
 
 
 async def put(tx: Tx, digests: Mapping[str, int], expires_at: int) -> None:
@@ -60,3 +66,14 @@ async def known(tx: Tx, digests: Sequence[str], now: int) -> tuple[dict[str, int
 async def expire(tx: Tx, now: int) -> int:
     """Drop what was handed out so long ago that no one will bring it back; tells how many."""
     return await tx.run("DELETE FROM handed_out WHERE expires_at <= :now", now=now)
+
+
+async def memories(tx: Tx, now: int, limit: int) -> list[int]:
+    """The memories that were handed out lately, to whomever; the last ones."""
+    rows = await tx.all(
+        "SELECT DISTINCT memory FROM handed_out WHERE memory <> 0 AND expires_at > :now"
+        " ORDER BY memory DESC LIMIT :limit",
+        now=now,
+        limit=limit,
+    )
+    return [row["memory"] for row in rows]

@@ -7,7 +7,7 @@ from keepsake.core import words as text
 from keepsake.core.when import Window
 from keepsake.store import search
 from keepsake.store.engine import Tx, Value, Wanted
-from keepsake.store.memories import HELD, SAID_AT, Filter
+from keepsake.store.filters import HELD, SAID_AT, Filter
 from keepsake.store.repos import File
 
 #: Memories that speak of a name and are looked through for the earliest.

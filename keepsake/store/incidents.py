@@ -121,6 +121,7 @@ class Page:
     state: State | None = None
     #: The check's name as it was then.
     name: str | None = None
+    offset: int = 0
 
 
 async def listed(tx: Tx, page: Page) -> tuple[list[Incident], int]:
@@ -133,9 +134,10 @@ async def listed(tx: Tx, page: Page) -> tuple[list[Incident], int]:
         where += " AND name = :name"
         values["name"] = page.name
     rows = await tx.all(
-        f"SELECT {_COLUMNS} FROM incidents WHERE {where} ORDER BY opened_at DESC, id DESC LIMIT :limit",
+        f"SELECT {_COLUMNS} FROM incidents WHERE {where} ORDER BY opened_at DESC, id DESC LIMIT :limit OFFSET :offset",
         **values,
         limit=page.limit,
+        offset=page.offset,
     )
     counted = await tx.one(f"SELECT count(*) AS held FROM incidents WHERE {where}", **values)
     return [_incident(row) for row in rows], int(counted["held"]) if counted else 0

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from keepsake.store import memories
 from keepsake.store.engine import Tx
-from keepsake.store.memories import HELD, Memory
+from keepsake.store.filters import HELD
+from keepsake.store.memories import Memory
 
 KIND = "insight"
 #: The kind of the job that makes them; there is one for a bank.
@@ -40,7 +41,8 @@ async def mark(tx: Tx, org: int, bank: int, place: Place) -> None:
 async def fresh(tx: Tx, org: int, bank: int, after: Place, now: int, limit: int) -> list[Memory]:
     """Memories that no run has looked at yet, oldest first; insights are never among them."""
     rows = await tx.all(
-        "SELECT m.id AS id FROM memories m WHERE m.org = :org AND m.bank = :bank AND m.kind NOT IN ('insight', 'chunk')"
+        "SELECT m.id AS id FROM memories m WHERE m.org = :org AND m.bank = :bank"
+        " AND m.kind NOT IN ('insight', 'chunk', 'artifact')"
         f" AND (m.seq > :seq OR (m.seq = :seq AND m.id > :id)) AND {HELD} ORDER BY m.seq, m.id LIMIT :limit",
         org=org,
         bank=bank,

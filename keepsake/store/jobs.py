@@ -258,6 +258,20 @@ async def cancel(tx: Tx, org: int, bank: int, id: int, now: int) -> bool:
     return changed == 1
 
 
+async def retry(tx: Tx, org: int, bank: int, id: int, now: int) -> bool:
+    """Let a job that was given up or cancelled begin anew; False when there is none that was."""
+    changed = await tx.run(
+        "UPDATE jobs SET state = 'pending', version = version + 1, attempt = 0, progress = 0, not_before = :now,"
+        " error = '', updated_at = :now"
+        " WHERE org = :org AND bank = :bank AND id = :id AND state IN ('failed', 'cancelled')",
+        org=org,
+        bank=bank,
+        id=id,
+        now=now,
+    )
+    return changed == 1
+
+
 async def prune(tx: Tx, now: int) -> int:
     """Drop ended jobs that are old, or that newer ones of their bank have crowded out; tells how many."""
     dropped = 0

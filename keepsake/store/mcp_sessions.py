@@ -17,6 +17,16 @@ class Known:
     dialect: str
     principal: str
     version: str
+    #: Id of the bank that it was bound to; empty before.
+    bank: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a session stands for whoever serves it."""
+
+    is_ended: bool = False
+    bank: str = ""
 
 
 async def put(tx: Tx, session: Known, now: int, expires_at: int) -> None:
@@ -24,12 +34,13 @@ async def put(tx: Tx, session: Known, now: int, expires_at: int) -> None:
     await tx.run("DELETE FROM mcp_sessions WHERE expires_at < :now", now=now)
     await tx.run(
         "INSERT INTO mcp_sessions (digest, dialect, principal, version, bank, server, expires_at)"
-        " VALUES (:digest, :dialect, :principal, :version, '', :server, :expires_at)"
+        " VALUES (:digest, :dialect, :principal, :version, :bank, :server, :expires_at)"
         " ON CONFLICT (digest) DO UPDATE SET expires_at = excluded.expires_at",
         digest=session.digest,
         dialect=session.dialect,
         principal=session.principal,
         version=session.version,
+        bank=session.bank,
         server=HOLDER,
         expires_at=expires_at,
     )
@@ -39,14 +50,14 @@ async def elsewhere(tx: Tx, digest: str, now: int, expires_at: int) -> Known | N
     """A living session of another server; looking at it keeps it alive."""
     row = await tx.one(
         "UPDATE mcp_sessions SET expires_at = :until WHERE digest = :digest AND expires_at >= :now"
-        " AND server <> :here AND server <> :nowhere RETURNING dialect, principal, version",
+        " AND server <> :here AND server <> :nowhere RETURNING dialect, principal, version, bank",
         until=expires_at,
         digest=digest,
         now=now,
         here=HOLDER,
         nowhere=NOWHERE,
     )
-    return Known(digest, row["dialect"], row["principal"], row["version"]) if row else None
+    return Known(digest, row["dialect"], row["principal"], row["version"], row["bank"]) if row else None
 
 
 async def end(tx: Tx, digest: str, expires_at: int) -> None:
@@ -60,9 +71,12 @@ async def end(tx: Tx, digest: str, expires_at: int) -> None:
     )
 
 
-async def ended(tx: Tx, digest: str) -> bool:
-    """Whether some server has ended a session."""
-    row = await tx.one(
-        "SELECT digest FROM mcp_sessions WHERE digest = :digest AND server = :nowhere", digest=digest, nowhere=NOWHERE
-    )
-    return row is not None
+async def standing(tx: Tx, digest: str) -> Standing | None:
+    """Whether some server has ended a session, and what it was bound to; None when nothing is known of it."""
+    row = await tx.one("SELECT server, bank FROM mcp_sessions WHERE digest = :digest", digest=digest)
+    return Standing(row["server"] == NOWHERE, row["bank"]) if row else None
+
+
+async def bind(tx: Tx, digest: str, bank: int) -> None:
+    """Let a session work in a bank, on every server."""
+    await tx.run("UPDATE mcp_sessions SET bank = :bank WHERE digest = :digest", bank=str(bank), digest=digest)

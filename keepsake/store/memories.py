@@ -4,7 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from keepsake.store import filters
 from keepsake.store.engine import Ask, Row, Tx, Value
+from keepsake.store.filters import HELD, SAID_AT, Filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,6 @@ class Outline:
 _NAMES = tuple(Memory.__dataclass_fields__)
 _COLUMNS = ", ".join(f"m.{name}" for name in _NAMES)
 _JSON = ("parts", "tags", "metadata")
-#: `Memory.said_at` in SQL.
-SAID_AT = "coalesce(event_at, CASE WHEN happened_to IS NULL THEN happened_from END, learned_at)"
-#: Whether a memory held at a moment; `:at` may lie in the past.
-HELD = "m.learned_at <= :at AND (m.superseded_at IS NULL OR m.superseded_at > :at) AND m.state = 'live'"
 
 
 def _memory(row: Row) -> Memory:
@@ -126,64 +124,24 @@ async def fetched(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> dict[int, 
     return {row["id"]: _memory(row) for row in rows}
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which memories of a bank count."""
-
-    org: int
-    bank: int
-    at: int
-    types: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    every_tag: bool = False
-    #: Part of the text, in lower case.
-    contains: str = ""
-    kinds: tuple[str, ...] = ()
-
-    @property
-    def is_open(self) -> bool:
-        """Nothing but the moment narrows."""
-        return not (self.types or self.tags or self.contains or self.kinds)
-
-
-def _where(given: Filter) -> tuple[str, dict[str, Value]]:
-    clauses = ["m.org = :org", "m.bank = :bank", HELD]
-    values: dict[str, Value] = {"org": given.org, "bank": given.bank, "at": given.at}
-    if given.types:
-        clauses.append("m.fact_type = ANY_TEXT(:types)")
-        values["types"] = list(given.types)
-    if given.kinds:
-        clauses.append("m.kind = ANY_TEXT(:kinds)")
-        values["kinds"] = list(given.kinds)
-    if given.tags:
-        tagged = "t.org = m.org AND t.bank = m.bank AND t.memory = m.id AND t.tag = ANY_TEXT(:tags)"
-        need = len(set(given.tags)) if given.every_tag else 1
-        clauses.append(f"(SELECT count(*) FROM memory_tags t WHERE {tagged}) >= {need}")
-        values["tags"] = list(given.tags)
-    if given.contains:
-        clauses.append("(lower(m.text) LIKE :part ESCAPE '!' OR lower(m.title) LIKE :part ESCAPE '!')")
-        escaped = given.contains.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
-        values["part"] = f"%{escaped}%"
-    return " AND ".join(clauses), values
-
-
 async def page(tx: Tx, given: Filter, limit: int, offset: int) -> tuple[list[Memory], int]:
     """A page of memories, newest first, and how many there are in all."""
-    where, values = _where(given)
-    rows = await tx.all(
-        f"SELECT {_COLUMNS} FROM memories m WHERE {where} ORDER BY m.learned_at DESC, m.id DESC"
-        " LIMIT :limit OFFSET :offset",
-        limit=limit,
-        offset=offset,
-        **values,
-    )
+    where, values = filters.where(given)
     total = await tx.one(f"SELECT count(*) AS total FROM memories m WHERE {where}", **values)
-    return [_memory(row) for row in rows], int(total["total"]) if total else 0
+    return await newest(tx, given, limit, offset), int(total["total"]) if total else 0
+
+
+async def newest(tx: Tx, given: Filter, limit: int, offset: int = 0) -> list[Memory]:
+    """The memories that were learned last, without those that are skipped."""
+    where, values = filters.where(given)
+    order = "ORDER BY m.learned_at DESC, m.id DESC LIMIT :limit OFFSET :offset"
+    values |= {"limit": limit, "offset": offset}
+    return [_memory(row) for row in await tx.all(f"SELECT {_COLUMNS} FROM memories m WHERE {where} {order}", **values)]
 
 
 async def ids(tx: Tx, given: Filter) -> list[int]:
     """The ids that pass a filter."""
-    where, values = _where(given)
+    where, values = filters.where(given)
     return [row["id"] for row in await tx.all(f"SELECT m.id AS id FROM memories m WHERE {where}", **values)]
 
 

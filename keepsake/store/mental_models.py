@@ -194,17 +194,29 @@ async def add_version(tx: Tx, version: Version) -> int | None:
     return number
 
 
-async def current(tx: Tx, model: Model) -> Version | None:
-    """The newest text of a model; None before the first."""
+async def current(tx: Tx, model: Model, version: int | None = None) -> Version | None:
+    """The newest text of a model, or an earlier one; None before the first, or where it is not kept."""
     row = await tx.one(
         f"SELECT {_VERSION} FROM model_versions WHERE org = :org AND bank = :bank AND model = :model"
         " AND version = :version",
         org=model.org,
         bank=model.bank,
         model=model.id,
-        version=model.version,
+        version=model.version if version is None else version,
     )
     return _version(row) if row else None
+
+
+async def made(tx: Tx, model: Model) -> list[tuple[int, int, str]]:
+    """Number, time and maker of each kept text of a model, newest first."""
+    rows = await tx.all(
+        "SELECT version, made_at, maker FROM model_versions WHERE org = :org AND bank = :bank AND model = :model"
+        " ORDER BY version DESC",
+        org=model.org,
+        bank=model.bank,
+        model=model.id,
+    )
+    return [(int(row["version"]), int(row["made_at"]), row["maker"]) for row in rows]
 
 
 async def versions(tx: Tx, org: int, bank: int) -> dict[str, list[Version]]:
@@ -270,6 +282,13 @@ async def last_change(tx: Tx, org: int, bank: int) -> Change:
 async def asked(tx: Tx, store: Store, org: int, bank: int, id: str, now: int) -> int:
     """Leave the job that makes a model's text, and tell its id."""
     return await jobs.add(tx, store, org, bank, JOB, now, {"model": id})
+
+
+async def resting_on(tx: Tx, org: int, bank: int, memories: Collection[int]) -> list[str]:
+    """The models that say something in any version that rests on these memories."""
+    gone, every = set(memories), await versions(tx, org, bank)
+    told = {model: [one for version in held for one in version.sentences] for model, held in every.items()}
+    return [model for model, said in told.items() if any(gone & set(one.memories) for one in said)]
 
 
 async def forgotten(tx: Tx, store: Store, org: int, bank: int, memories: Collection[int], now: int) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from keepsake.core import pack
 from keepsake.core.pack import Item, Summary
 from keepsake.store.engine import Row, Tx, Value
-from keepsake.store.memories import SAID_AT
+from keepsake.store.filters import SAID_AT
 
 SHARED = "shared"
 #: Memories of each kind of knowledge, and shared ones, that are looked at: the newest of them.
@@ -16,13 +16,15 @@ MOST_OF_KIND, MOST_SHARED = 100, 50
 NEWEST, TOKENS_EACH, MOST_NEWEST = 40, 20, 1_000
 _ITEM = (
     "m.id AS id, m.bank AS bank, m.kind AS kind, m.subtype AS subtype, m.title AS title, m.text AS text,"
-    f" {SAID_AT} AS at"
+    f" {SAID_AT} AS at, m.trust AS trust, m.pinned AS pinned"
 )
 _LIVE = "m.state = 'live' AND m.superseded_at IS NULL"
 _OF_BANK = f"FROM memories m WHERE m.org = :org AND m.bank = :bank AND {_LIVE}"
 _NEWEST = f"ORDER BY {SAID_AT} DESC LIMIT :most"
-_FRESH = f"SELECT {_ITEM} {_OF_BANK} AND m.kind <> 'summary' {_NEWEST}"
+# One artifact may have a thousand sections, all as new as its last version.
+_FRESH = f"SELECT {_ITEM} {_OF_BANK} AND m.kind NOT IN ('summary', 'artifact') {_NEWEST}"
 _OF_KIND = f"SELECT {_ITEM} {_OF_BANK} AND m.kind = :kind {_NEWEST}"
+_PINNED = f"SELECT {_ITEM} {_OF_BANK} AND m.pinned = 1 AND m.kind <> 'summary' ORDER BY m.id DESC LIMIT :most"
 _SUMMARIES = (
     f"SELECT m.id AS id, m.bank AS bank, m.text AS text, m.parts AS parts, {SAID_AT} AS at {_OF_BANK}"
     f" AND m.kind = 'summary' {_NEWEST}"
@@ -38,7 +40,8 @@ class Candidates:
 
 
 def _item(row: Row) -> Item:
-    return Item(row["id"], row["bank"], row["kind"], row["subtype"], row["title"], row["text"], row["at"])
+    told = (row["id"], row["bank"], row["kind"], row["subtype"], row["title"], row["text"], row["at"])
+    return Item(*told, trust=row["trust"], is_pinned=bool(row["pinned"]))
 
 
 def newest(budget: int) -> int:
@@ -47,11 +50,12 @@ def newest(budget: int) -> int:
 
 
 async def candidates(tx: Tx, org: int, bank: int, others: Sequence[int], most: int) -> Candidates:
-    """The newest memories of a bank, all its knowledge, its last summaries, and what other banks share."""
+    """The newest memories of a bank, all its knowledge and what is pinned, its last summaries, what others share."""
     values: dict[str, Value] = {"org": org, "bank": bank}
     last, *found = await tx.gather(
         (_SUMMARIES, values | {"most": pack.SUMMARIES}),
         (_FRESH, values | {"most": most}),
+        (_PINNED, values | {"most": MOST_OF_KIND}),
         # Each kind by itself: asked for all at once, the planner would rather walk through the whole bank.
         *((_OF_KIND, values | {"kind": kind, "most": MOST_OF_KIND}) for kind in pack.KNOWLEDGE),
     )

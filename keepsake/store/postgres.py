@@ -70,6 +70,9 @@ class PgTx:
         rows = await self.all(sql, **values)
         return rows[0] if rows else None
 
+    async def within(self, org: int) -> None:
+        await self.connection.execute(f"SET LOCAL ROLE keepsake_app; SET LOCAL keepsake.org = {int(org)}")
+
     async def gather(self, *asked: Asked) -> list[list[Row]]:
         text, places = dialect.gathered(tuple(sql for sql, _ in asked))
         answers = await self.connection.fetchrow(text, *[asked[n][1][name] for n, name in places])

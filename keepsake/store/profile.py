@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from keepsake.core.profile import Commit
 from keepsake.store.engine import Row, Tx
-from keepsake.store.memories import HELD, SAID_AT
+from keepsake.store.filters import HELD, SAID_AT
 
 #: Commits that are counted, the newest ones.
 COMMITS = 50_000

@@ -37,3 +37,18 @@ async def insert(tx: Tx, receipt: Receipt) -> None:
         counts=json.dumps(dict(receipt.counts)),
         digest=receipt.digest,
     )
+
+
+async def get(tx: Tx, org: int, bank: int, id: int) -> Receipt | None:
+    """One receipt of a bank."""
+    row = await tx.one(
+        "SELECT org, bank, id, at, principal, operation, memories, counts, digest FROM receipts"
+        " WHERE org = :org AND bank = :bank AND id = :id",
+        org=org,
+        bank=bank,
+        id=id,
+    )
+    if row is None:
+        return None
+    told = {**row, "memories": tuple(json.loads(row["memories"])), "counts": json.loads(row["counts"])}
+    return Receipt(**told)

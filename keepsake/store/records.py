@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keepsake.store.engine import Tx
-from keepsake.store.memories import SAID_AT
+from keepsake.store.engine import Tx, Value
+from keepsake.store.filters import HELD, SAID_AT
 
 
 async def sessions(tx: Tx, org: int, bank: int, sources: Sequence[int]) -> dict[int, str]:
@@ -43,6 +43,8 @@ class Anchor:
     bank: int
     id: int
     at: int
+    #: Only these kinds beside it; empty means all but summaries.
+    kinds: tuple[str, ...] = ()
 
 
 async def before(tx: Tx, anchor: Anchor, limit: int) -> list[int]:
@@ -56,14 +58,96 @@ async def after(tx: Tx, anchor: Anchor, limit: int) -> list[int]:
 
 
 async def _beside(tx: Tx, anchor: Anchor, side: str, order: str, limit: int) -> list[int]:
-    rows = await tx.all(
-        f"SELECT m.id AS id FROM memories m WHERE m.org = :org AND m.bank = :bank AND {SAID_AT} {side}= :at"
-        f" AND ({SAID_AT} {side} :at OR m.id {side} :id) AND m.kind <> 'summary' AND m.state = 'live'"
-        f" AND m.superseded_at IS NULL ORDER BY {SAID_AT} {order}, m.id {order} LIMIT :limit",
-        org=anchor.org,
-        bank=anchor.bank,
-        at=anchor.at,
-        id=anchor.id,
-        limit=limit,
+    """One way through the index for each kind that is wanted, and one through all of time where none is."""
+    values: dict[str, Value] = {
+        "org": anchor.org,
+        "bank": anchor.bank,
+        "at": anchor.at,
+        "id": anchor.id,
+        "limit": limit,
+    }
+    asked = [(_next_to(side, order, "="), {**values, "kind": kind}) for kind in anchor.kinds]
+    found = await tx.gather(*(asked or [(_next_to(side, order, "<>"), {**values, "kind": "summary"})]))
+    rows = [(int(row["at"]), int(row["id"])) for each in found for row in each]
+    return [id for _, id in sorted(rows, reverse=order == "DESC")[:limit]]
+
+
+def _next_to(side: str, order: str, kind: str) -> str:
+    return (
+        f"SELECT m.id AS id, {SAID_AT} AS at FROM memories m WHERE m.org = :org AND m.bank = :bank"
+        f" AND {SAID_AT} {side}= :at AND ({SAID_AT} {side} :at OR m.id {side} :id) AND m.kind {kind} :kind"
+        f" AND m.state = 'live' AND m.superseded_at IS NULL ORDER BY {SAID_AT} {order}, m.id {order} LIMIT :limit"
     )
-    return [row["id"] for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a memory came from, and what it took the place of."""
+
+    kind: str = ""
+    key: str = ""
+    uri: str = ""
+    revision: str = ""
+    span: str = ""
+    supersedes: tuple[int, ...] = ()
+    derived_from: tuple[int, ...] = ()
+
+
+async def origins(tx: Tx, org: int, ids: Sequence[int]) -> dict[int, Origin]:
+    """Where each of these memories came from; one that nobody knows came from nowhere."""
+    banks = sorted(set((await places(tx, org, ids)).values()))
+    values: dict[str, Value] = {"org": org, "banks": banks, "ids": list(ids)}
+    told, linked = await tx.gather((_TOLD, values), (_LINKED, values))
+    found = {id: Origin() for id in ids}
+    for row in told:
+        kind, key, uri, revision, span = (row[name] or "" for name in ("kind", "key", "uri", "revision", "span"))
+        others = [one for one in linked if one["id"] == row["id"]]
+        supersedes = tuple(one["other"] for one in others if one["why"] == "supersedes")
+        derived = tuple(one["other"] for one in others if one["why"] != "supersedes")
+        parent = (row["parent"],) if row["parent"] else ()
+        made_from = tuple(dict.fromkeys((*parent, *derived)))
+        found[row["id"]] = Origin(kind, key, uri, revision, span, supersedes, made_from)
+    return found
+
+
+_TOLD = (
+    "SELECT m.id AS id, m.span AS span, m.parent AS parent, s.kind AS kind, s.key AS key, s.uri AS uri,"
+    " s.revision AS revision FROM memories m LEFT JOIN sources s ON s.org = m.org AND s.bank = m.bank"
+    " AND s.id = m.source WHERE m.org = :org AND m.bank = ANY_INT(:banks) AND m.id = ANY_INT(:ids)"
+)
+_LINKED = (
+    "SELECT l.origin AS id, l.target AS other, l.why AS why FROM memory_links l WHERE l.org = :org"
+    " AND l.bank = ANY_INT(:banks) AND l.origin = ANY_INT(:ids) AND l.why <> 'near_duplicate' ORDER BY l.target"
+)
+
+
+async def kinds(tx: Tx, org: int, bank: int, at: int) -> dict[str, int]:
+    """How many memories hold, by kind."""
+    rows = await tx.all(
+        f"SELECT m.kind AS kind, count(*) AS held FROM memories m WHERE m.org = :org AND m.bank = :bank AND {HELD}"
+        " GROUP BY m.kind",
+        org=org,
+        bank=bank,
+        at=at,
+    )
+    return {row["kind"]: int(row["held"]) for row in rows}
+
+
+async def last_learned(tx: Tx, org: int, bank: int) -> int | None:
+    """When a bank last learned something; ids are in the order of time."""
+    row = await tx.one(
+        "SELECT learned_at FROM memories WHERE org = :org AND bank = :bank ORDER BY id DESC LIMIT 1", org=org, bank=bank
+    )
+    return int(row["learned_at"]) if row else None
+
+
+async def saved(tx: Tx, org: int, banks: Sequence[int], ids: Sequence[int]) -> int:
+    """What these memories had cost to find out, beyond what they cost to read."""
+    row = await tx.one(
+        "SELECT sum(CASE WHEN m.tokens > length(m.text) / 4 THEN m.tokens - length(m.text) / 4 ELSE 0 END) AS saved"
+        " FROM memories m WHERE m.org = :org AND m.bank = ANY_INT(:banks) AND m.id = ANY_INT(:ids)",
+        org=org,
+        banks=list(banks),
+        ids=list(ids),
+    )
+    return int(row["saved"] or 0) if row else 0

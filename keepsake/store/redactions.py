@@ -31,6 +31,11 @@ PLAIN = (
     Table("model", "mental_models", ("id",), ("name", "source_query", "tags")),
     Table("model", "model_versions", ("model", "version"), ("text", "evidence")),
     Table("directive", "directives", ("id",), ("name", "content", "tags")),
+    Table("artifact", "artifacts", ("id",), ("title", "chat")),
+    Table("artifact", "artifact_versions", ("artifact", "version"), ("note",)),
+    Table("chat", "chats", ("id",), ("title",)),
+    Table("chat", "chat_messages", ("chat", "n"), ("text", "citations")),
+    Table("relation", "relations", ("origin", "target", "type"), ("note",)),
 )
 
 

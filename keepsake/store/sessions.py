@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from keepsake.core.clock import DAY
 from keepsake.store.engine import Tx, Value
+from keepsake.store.filters import SAID_AT
 
 _COLUMNS = "id, key, client, cwd, branch, started_at, last_at, ended_at, summary"
 
@@ -126,3 +128,93 @@ async def telling_of(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> list[in
         **values,
     )
     return [int(row["id"]) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which sessions of a bank, the last active first."""
+
+    org: int
+    bank: int
+    client: str = ""
+    #: Only these, by the client's ids of them.
+    keys: tuple[str, ...] = ()
+    #: Only those that were last active before this moment, or then and with a lower id.
+    before: tuple[int, int] | None = None
+    limit: int = 50
+
+
+async def page(tx: Tx, wanted: Wanted) -> list[Session]:
+    """Sessions, the last active first."""
+    values: dict[str, Value] = {"org": wanted.org, "bank": wanted.bank, "limit": wanted.limit}
+    clauses = ["org = :org", "bank = :bank"]
+    if wanted.client:
+        clauses.append("client = :client")
+        values["client"] = wanted.client
+    if wanted.keys:
+        clauses.append("key = ANY_TEXT(:keys)")
+        values["keys"] = list(wanted.keys)
+    if wanted.before is not None:
+        clauses.append("last_at <= :at AND (last_at < :at OR id < :id)")
+        values["at"], values["id"] = wanted.before
+    rows = await tx.all(
+        f"SELECT {_COLUMNS} FROM sessions WHERE {' AND '.join(clauses)} ORDER BY last_at DESC, id DESC LIMIT :limit",
+        **values,
+    )
+    return [Session(**row) for row in rows]
+
+
+async def held(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """How many observations, and how many other memories than its summary, hold of each session."""
+    rows = await tx.all(
+        "SELECT source, sum(CASE WHEN kind = 'observation' THEN 1 ELSE 0 END) AS seen,"
+        " sum(CASE WHEN kind IN ('observation', 'summary') THEN 0 ELSE 1 END) AS kept FROM memories"
+        " WHERE org = :org AND bank = :bank AND source = ANY_INT(:ids) AND state = 'live' AND superseded_at IS NULL"
+        " GROUP BY source",
+        org=org,
+        bank=bank,
+        ids=list(ids),
+    )
+    return {row["source"]: (int(row["seen"]), int(row["kept"])) for row in rows}
+
+
+async def told(tx: Tx, org: int, bank: int, id: int, after: tuple[int, int] | None, limit: int) -> list[int]:
+    """The memories of a session in the order of time, but not its summary."""
+    since, beyond = after or (0, 0)
+    rows = await tx.all(
+        f"SELECT id FROM memories WHERE org = :org AND bank = :bank AND source = :id AND state = 'live'"
+        f" AND superseded_at IS NULL AND kind <> 'summary' AND {SAID_AT} >= :since"
+        f" AND ({SAID_AT} > :since OR id > :beyond) ORDER BY {SAID_AT}, id LIMIT :limit",
+        org=org,
+        bank=bank,
+        id=id,
+        since=since,
+        beyond=beyond,
+        limit=limit,
+    )
+    return [int(row["id"]) for row in rows]
+
+
+async def days(tx: Tx, org: int, bank: int, since: int, offset: int) -> dict[int, int]:
+    """How many sessions began on each day since a moment, by the number of the day; `offset` is the reader's."""
+    rows = await tx.all(
+        "SELECT (started_at + :offset) / :day AS day, count(*) AS begun FROM sessions WHERE org = :org AND bank = :bank"
+        " AND last_at >= :since AND started_at >= :since GROUP BY 1",
+        org=org,
+        bank=bank,
+        since=since,
+        offset=offset,
+        day=DAY,
+    )
+    return {int(row["day"]): int(row["begun"]) for row in rows}
+
+
+async def clients(tx: Tx, org: int, bank: int, since: int) -> list[str]:
+    """The clients of the sessions since a moment, by name."""
+    rows = await tx.all(
+        "SELECT DISTINCT client FROM sessions WHERE org = :org AND bank = :bank AND last_at >= :since ORDER BY client",
+        org=org,
+        bank=bank,
+        since=since,
+    )
+    return [row["client"] for row in rows]

@@ -55,6 +55,14 @@ async def current(tx: Tx, org: int, bank: int, kind: str, key: str) -> Source | 
     return _source(row) if row else None
 
 
+async def by_id(tx: Tx, org: int, bank: int, id: int) -> Source | None:
+    """One source of a bank, whichever revision."""
+    row = await tx.one(
+        f"SELECT {_COLUMNS} FROM sources WHERE org = :org AND bank = :bank AND id = :id", org=org, bank=bank, id=id
+    )
+    return _source(row) if row else None
+
+
 async def replace(tx: Tx, old: Source, by: int) -> None:
     """Mark a revision as replaced by another one."""
     await tx.run(
@@ -66,21 +74,25 @@ async def replace(tx: Tx, old: Source, by: int) -> None:
     )
 
 
-async def listed(tx: Tx, org: int, bank: int, contains: str, limit: int) -> list[tuple[Source, int]]:
-    """Current documents, newest first, each with how many memories rest on it."""
+async def listed(
+    tx: Tx, org: int, bank: int, contains: str, limit: int, offset: int = 0
+) -> list[tuple[Source, int, int]]:
+    """Current documents without their texts, newest first, each with its length and how many memories rest on it."""
     escaped = contains.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    values: dict[str, Value] = {"org": org, "bank": bank, "limit": limit, "offset": offset}
+    sought = ""
+    if contains:
+        sought = " AND (lower(s.key) LIKE :part ESCAPE '!' OR lower(s.text) LIKE :part ESCAPE '!')"
+        values["part"] = f"%{escaped}%"
+    names = ", ".join(f"s.{name}" for name in _NAMES if name != "text")
     rows = await tx.all(
-        f"SELECT {', '.join('s.' + name for name in _NAMES)}, (SELECT count(*) FROM memories m WHERE m.org = s.org"
-        " AND m.bank = s.bank AND m.source = s.id AND m.superseded_at IS NULL) AS held FROM sources s"
-        " WHERE s.org = :org AND s.bank = :bank AND s.kind = 'document' AND s.replaced_by IS NULL"
-        " AND (lower(s.key) LIKE :part ESCAPE '!' OR lower(s.text) LIKE :part ESCAPE '!')"
-        " ORDER BY s.created_at DESC, s.id DESC LIMIT :limit",
-        org=org,
-        bank=bank,
-        part=f"%{escaped}%",
-        limit=limit,
+        f"SELECT {names}, '' AS text, length(s.text) AS characters, (SELECT count(*) FROM memories m"
+        " WHERE m.org = s.org AND m.bank = s.bank AND m.source = s.id AND m.superseded_at IS NULL) AS held"
+        " FROM sources s WHERE s.org = :org AND s.bank = :bank AND s.kind = 'document' AND s.replaced_by IS NULL"
+        f"{sought} ORDER BY s.created_at DESC, s.id DESC LIMIT :limit OFFSET :offset",
+        **values,
     )
-    return [(_source(row), int(row["held"])) for row in rows]
+    return [(_source(row), int(row["characters"]), int(row["held"])) for row in rows]
 
 
 async def revisions(tx: Tx, org: int, bank: int, kind: str, key: str) -> list[int]:

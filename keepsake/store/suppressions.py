@@ -5,15 +5,12 @@ from collections.abc import Sequence
 from keepsake.store.engine import Tx
 
 
-async def add(tx: Tx, org: int, bank: int, digest: str, at: int) -> None:
-    """Remember that a text was forgotten."""
-    await tx.run(
+async def add(tx: Tx, org: int, bank: int, digests: Sequence[str], at: int) -> None:
+    """Remember that texts were forgotten."""
+    await tx.many(
         "INSERT INTO suppressions (org, bank, digest, created_at) VALUES (:org, :bank, :digest, :at)"
         " ON CONFLICT (org, bank, digest) DO NOTHING",
-        org=org,
-        bank=bank,
-        digest=digest,
-        at=at,
+        [{"org": org, "bank": bank, "digest": digest, "at": at} for digest in digests],
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from keepsake.core.clock import HOUR
 from keepsake.store.engine import Tx
-from keepsake.store.memories import SAID_AT
+from keepsake.store.filters import SAID_AT
 
 #: Characters that the models read; a memory's own words come first.
 ROOM = 1_600

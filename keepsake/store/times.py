@@ -1,7 +1,7 @@
 """Times: which memories were told in a stretch of time, or speak of one within it."""
 
 from keepsake.store.engine import Tx
-from keepsake.store.memories import HELD, SAID_AT, Filter
+from keepsake.store.filters import HELD, SAID_AT, Filter
 
 
 async def within(tx: Tx, given: Filter, start: int, end: int, limit: int) -> list[int]:

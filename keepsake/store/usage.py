@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
+from keepsake.core.clock import DAY
 from keepsake.store.engine import Tx, Value
 
 
@@ -139,6 +140,49 @@ async def latest(tx: Tx, org: int, principal: str, limit: int) -> list[Usage]:
         limit=limit,
     )
     return [Usage(**{name: row[name] for name in _NAMES}) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one kind of operation spent in a week."""
+
+    #: Weeks since the first one that was asked for.
+    week: int
+    operation: str
+    tokens: int
+    calls: int
+
+
+async def by_week(tx: Tx, org: int, since: int, principal: str | None) -> list[Share]:
+    """What was spent in each week from a moment on, by operation; of everyone, or of one principal."""
+    whose = "" if principal is None else " AND principal = :principal"
+    rows = await tx.all(
+        f"SELECT (at - :since) / {7 * DAY} AS week, operation, sum(tokens_in + tokens_out) AS tokens, count(*) AS calls"
+        f" FROM usage WHERE org = :org AND at >= :since{whose} GROUP BY 1, 2 ORDER BY 1, 2",
+        **({"org": org, "since": since} if principal is None else {"org": org, "since": since, "principal": principal}),
+    )
+    return [Share(int(row["week"]), row["operation"], int(row["tokens"]), int(row["calls"])) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Spender:
+    """Who spent how much in a while; '' is the background."""
+
+    principal: str
+    tokens: int
+    calls: int
+
+
+async def spenders(tx: Tx, org: int, since: int, limit: int) -> list[Spender]:
+    """Who spent most from a moment on."""
+    rows = await tx.all(
+        "SELECT principal, sum(tokens_in + tokens_out) AS tokens, count(*) AS calls FROM usage"
+        " WHERE org = :org AND at >= :since GROUP BY principal ORDER BY tokens DESC, principal LIMIT :limit",
+        org=org,
+        since=since,
+        limit=limit,
+    )
+    return [Spender(row["principal"], int(row["tokens"]), int(row["calls"])) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)

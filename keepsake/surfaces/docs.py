@@ -16,6 +16,7 @@ from keepsake.settings import SETTINGS, Setting
 from keepsake.surfaces import main
 from keepsake.surfaces.bodies import TooLarge
 from keepsake.surfaces.cli import app as cli
+from keepsake.surfaces.connect import capabilities
 from keepsake.tools import catalog
 from keepsake.tools.dialect import Dialect, Tool, schema
 
@@ -37,6 +38,7 @@ def pages() -> dict[str, str]:
         "errors.md": errors(),
         "scopes.md": scopes(),
         "commands.md": commands(),
+        "clients.md": clients(),
     }
     made |= {f"tools-{name}.md": dialect(catalog.DIALECTS[name], catalog.BOUND.get(name)) for name in catalog.DIALECTS}
     return {name: f"{MADE}\n\n{text.strip()}\n" for name, text in made.items()}
@@ -48,9 +50,10 @@ def dialect(told: Dialect, bound: Dialect | None) -> str:
     parts.append(f"> {told.instructions}")
     if bound is not None:
         missing = [f"`{name}`" for name in told.tools if name not in bound.tools]
+        gone = f"; {', '.join(missing)} are not there" if missing else ""
         parts.append(
             f"At an endpoint that is bound to one bank there are {len(bound.tools)} of them, without their bank"
-            f" argument; {', '.join(missing)} are not there."
+            f" argument{gone}."
         )
     parts.append(table(("tool", "effect", "what for"), (_in_short(tool) for tool in told.tools.values())))
     parts += [_tool(tool) for tool in told.tools.values()]
@@ -193,7 +196,9 @@ def scopes() -> str:
             f"`{scope}`",
             meaning,
             ", ".join(
-                f"[`{id}`](operations.md#{_anchor(id)})" for id in sorted(REGISTRY) if scope in REGISTRY[id].scopes
+                f"[`{id}`](operations.md#{_anchor(id)})"
+                for id in sorted(REGISTRY)
+                if scope in REGISTRY[id].named_scopes
             ),
         )
         for scope, meaning in SCOPES.items()
@@ -253,7 +258,7 @@ def _usage(command: Any) -> str:
 
 
 def _scopes(operation: AnyOperation) -> str:
-    return ", ".join(f"`{scope}`" for scope in sorted(operation.scopes)) or "none"
+    return ", ".join(f"`{scope}`" for scope in sorted(operation.named_scopes)) or "none"
 
 
 def _anchor(heading: str) -> str:
@@ -263,6 +268,21 @@ def _anchor(heading: str) -> str:
 
 def _yes(value: bool) -> str:
     return "true" if value else "false"
+
+
+def clients() -> str:
+    """What each client can do with a server."""
+    parts = [
+        "# What clients can do",
+        "Which parts of MCP each client knows, as far as was published; `?` where nobody has looked. It changes faster"
+        " than the protocol: try it. `keepsake connect` writes their files"
+        " ([how](../guides/connect.md)).",
+        table(capabilities.HEADINGS, capabilities.rows()),
+        "Prompts and resources are those of the [xerotier dialect](tools-xerotier.md), whose bundles call the server"
+        " `xerotier`; connected by `keepsake connect` it is called `keepsake`, so write that in the place of the name."
+        " Without resources, the tools read the same; without elicitation, name the workspace by its header.",
+    ]
+    return "\n\n".join(parts)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

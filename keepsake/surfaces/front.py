@@ -1,7 +1,7 @@
 """The front of an MCP endpoint: reads a request once, refuses what must be refused, picks who serves it."""
 
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -20,13 +20,14 @@ from keepsake import dispatch
 from keepsake.auth import limits
 from keepsake.auth.external import Issuers
 from keepsake.context import App, Ctx
-from keepsake.core.errors import BadInput, KeepsakeError, NoSession, UnknownTool
-from keepsake.surfaces import batches, bearer, bodies, mcp, strict
+from keepsake.core.errors import BadInput, KeepsakeError, NoSession, UnknownResource, UnknownTool
+from keepsake.surfaces import batches, bearer, bodies, mcp, strict, workspaces
 from keepsake.surfaces.bodies import BadMessage
+from keepsake.surfaces.following import Following
 from keepsake.surfaces.managers import Managers
 from keepsake.surfaces.replies import INVALID_REQUEST, as_json, rpc_error, rpc_refusal
 from keepsake.surfaces.sessions import Session, Sessions
-from keepsake.tools.dialect import Dialect
+from keepsake.tools.dialect import Dialect, Tool
 
 Begin = Callable[[str], Awaitable[None]]
 _CTX = "keepsake.ctx"
@@ -51,16 +52,45 @@ class Endpoint:
     server: Server[Any] | None = None
     #: Who besides us vouches for those who ask here.
     issuers: Issuers | None = None
+    #: Whether answers may be streams; else they are plain JSON, all of them.
+    streams: bool = True
     door: dispatch.Door = field(init=False)
     managers: Managers = field(init=False)
+    following: Following | None = None
+    #: Ids of orgs as paths have them, which never change.
+    projects: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.door = dispatch.Door(self.dialect)
-        self.managers = Managers(self.server or mcp.server(self.dialect, ctx_of), self.app.settings)
+        if self.dialect.resources and self.streams:
+            self.following = Following(self.door, self.again, self.sessions.lives, self.sessions.listens)
+        server = self.server or mcp.server(self.dialect, ctx_of, following=self.following)
+        self.managers = Managers(server, self.app.settings, self.sessions.ttl(self.dialect))
 
-    def running(self) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
         """Keep the managers alive."""
-        return self.managers.running()
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.managers.running())
+            if self.following is not None:
+                await stack.enter_async_context(self.following.running())
+            yield
+
+    async def identified(self, request: Request, bank: str | None) -> Ctx:
+        """Who sends a request, if they are let in here at all."""
+        ctx = await self.door.placed(self.app.ctx(await bearer.principal(self.app, request, self.issuers), bank))
+        workspaces.check_admission(ctx, self.dialect)
+        await workspaces.check_project(ctx, request, self.projects)
+        return ctx
+
+    async def again(self, incoming: Any) -> Ctx:
+        """Who sent a request, as of now: a credential or session may have ended since."""
+        request: Request = incoming.request
+        ctx, id = await self.identified(request, None), request.headers.get("mcp-session-id")
+        session = await self.sessions.find(id, self.dialect, ctx) if id else None
+        if id and session is None:
+            raise NoSession("The session has ended.")
+        return await workspaces.placed(ctx, request, self.dialect, session)
 
     async def serve(self, scope: Scope, receive: Receive, send: Send, bank: str | None) -> None:
         """Answer one HTTP request."""
@@ -68,9 +98,7 @@ class Endpoint:
         try:
             if self.dialect.needs_session:
                 strict.check_origin(request, self.app.settings)
-            ctx = self.app.ctx(await bearer.principal(self.app, request, self.issuers), bank)
-            scope[_CTX] = ctx
-            await Exchange(self, request, ctx, send).serve()
+            await Exchange(self, request, await self.identified(request, bank), send).serve()
         except Refused as refused:
             await refused.response(scope, receive, send)
         except BadMessage as error:
@@ -110,11 +138,13 @@ class Exchange:
     async def serve(self) -> None:
         """Route by method; only POST carries messages."""
         method, session = self.request.method, await self._session()
+        self.ctx = await workspaces.placed(self.ctx, self.request, self.endpoint.dialect, session)
+        self.request.scope[_CTX] = self.ctx
         if method == "POST":
             await self._post(session)
         elif method == "DELETE" and session is not None:
             await self._end(session)
-        elif method == "GET" and session is not None and session.manager is not None:
+        elif method == "GET" and session is not None and session.manager is not None and self.endpoint.streams:
             with session.busy():
                 await self._listen(session.manager, self.request.receive)
         else:
@@ -157,7 +187,11 @@ class Exchange:
         receive = bodies.replayed(body, self.request.receive)
         if session is not None and session.manager is not None:
             await self._in_session(session, session.manager, message, receive)
-        elif isinstance(message, types.JSONRPCRequest) and message.method == "subscriptions/listen":
+        elif (
+            isinstance(message, types.JSONRPCRequest)
+            and message.method == "subscriptions/listen"
+            and (self.endpoint.streams)
+        ):
             await self._listen(self.managers.stateless[True], receive)
         elif self.is_modern:
             await self._until_gone(self.managers.stateless[self._streams(message)], receive)
@@ -182,15 +216,22 @@ class Exchange:
         """Answer missing rights and spent allowances with their status, before the SDK sees the call."""
         id = message.id if isinstance(message, types.JSONRPCRequest) else None
         try:
-            for name, arguments in _calls([message]):
+            for method, name, arguments in _calls([message]):
                 # An unknown tool is refused by whoever answers, with the status of an answer.
-                with suppress(UnknownTool):
-                    tool = self.endpoint.door.tool(self.ctx, name)
+                with suppress(UnknownTool, UnknownResource):
+                    tool = self._tool(method, name)
                     self.endpoint.door.admit(self.ctx, tool, arguments)
                     await dispatch.admit_token(self.ctx, tool.operation, arguments)
             await self._count([message])
         except KeepsakeError as error:
             raise Refused(rpc_refusal(error, id)) from error
+
+    def _tool(self, method: str, name: str) -> Tool:
+        """What a call would run."""
+        door = self.endpoint.door
+        if method == "prompts/get":
+            return door.prompt(self.ctx, name).tool
+        return door.resource(self.ctx, name)[0].tool if method == "resources/read" else door.tool(self.ctx, name)
 
     async def _count(self, messages: list[types.JSONRPCMessage]) -> None:
         calls = len(_calls(messages))
@@ -213,7 +254,7 @@ class Exchange:
     def _wants_stream(self) -> bool:
         """Whether a session is to stream; where sessions are enforced, answers are plain JSON."""
         accepts = "text/event-stream" in self.request.headers.get("accept", "").lower()
-        return accepts and not self.endpoint.dialect.needs_session
+        return accepts and self.endpoint.streams and not self.endpoint.dialect.needs_session
 
     async def _in_session(
         self, session: Session, manager: StreamableHTTPSessionManager, message: types.JSONRPCMessage, receive: Receive
@@ -231,6 +272,8 @@ class Exchange:
     def _streams(self, message: types.JSONRPCMessage) -> bool:
         """Whether a request without a session asks for more than its answer, and can take it."""
         takes_json, takes_stream = self._accepted()
+        if not self.endpoint.streams:
+            return False
         if not takes_stream or not takes_json:
             return takes_stream
         meta = (getattr(message, "params", None) or {}).get("_meta")
@@ -295,14 +338,19 @@ async def _gone(receive: Receive, scope: anyio.CancelScope) -> None:
     scope.cancel()
 
 
-def _calls(messages: list[types.JSONRPCMessage]) -> list[tuple[str, dict[str, object]]]:
-    """The tool calls among messages, as far as they can be read."""
-    found: list[tuple[str, dict[str, object]]] = []
+#: Messages that run something, and what names it.
+_RUNNING = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+def _calls(messages: list[types.JSONRPCMessage]) -> list[tuple[str, str, dict[str, object]]]:
+    """The calls among messages, as far as they can be read: method, name and arguments."""
+    found: list[tuple[str, str, dict[str, object]]] = []
     for message in messages:
-        if isinstance(message, types.JSONRPCRequest) and message.method == "tools/call":
+        if isinstance(message, types.JSONRPCRequest) and message.method in _RUNNING:
             params = message.params or {}
             arguments = params.get("arguments")
-            found.append((str(params.get("name")), arguments if isinstance(arguments, dict) else {}))
+            named = str(params.get(_RUNNING[message.method]))
+            found.append((message.method, named, arguments if isinstance(arguments, dict) else {}))
     return found
 
 

@@ -21,6 +21,7 @@ from keepsake.ops import clients
 from keepsake.ops.clients import Fetch
 from keepsake.settings import Settings
 from keepsake.surfaces import bearer, health, heartbeats, hooks, rest, webhooks
+from keepsake.surfaces.console import site as console
 from keepsake.surfaces.front import Endpoint, bank_of, checked_bank
 from keepsake.surfaces.oauth.places import Map
 from keepsake.surfaces.oauth.site import Challenging, OAuth
@@ -35,21 +36,26 @@ class Site:
 
     app: App
     sessions: Sessions = field(init=False)
+    keepsake: Endpoint = field(init=False)
     multi: Endpoint = field(init=False)
     single: Endpoint = field(init=False)
     kiro: Endpoint = field(init=False)
     keystone: Endpoint = field(init=False)
     checkstack: Endpoint = field(init=False)
+    xerotier: Endpoint = field(init=False)
     more: list[tuple[str, Endpoint]] = field(default_factory=list)
     #: How metadata documents of OAuth clients are read.
     fetch: Fetch = clients.fetched
 
     def __post_init__(self) -> None:
         self.sessions = Sessions(self.app)
+        self.keepsake = Endpoint(self.app, catalog.DIALECTS["keepsake"], self.sessions)
         self.multi = Endpoint(self.app, catalog.DIALECTS["hindsight"], self.sessions)
         self.single = Endpoint(self.app, catalog.BOUND["hindsight"], self.sessions)
         self.kiro = Endpoint(self.app, catalog.DIALECTS["kiro"], self.sessions)
         self.checkstack = Endpoint(self.app, catalog.DIALECTS["checkstack"], self.sessions)
+        streams = self.app.settings.xerotier_transport != "legacy"
+        self.xerotier = Endpoint(self.app, catalog.DIALECTS["xerotier"], self.sessions, streams=streams)
         issuers = external.Issuers(self.app.settings.jwt_issuers)
         self.keystone = Endpoint(self.app, catalog.DIALECTS["keystone"], self.sessions, issuers=issuers)
 
@@ -60,6 +66,7 @@ class Site:
         for path, endpoint in self.more:
             routes.append(Route(path, Mcp(endpoint)))
         if self.app.settings.mcp_enabled:
+            routes.append(Route("/keepsake/mcp", Mcp(self.keepsake)))
             routes.append(Route("/kiro/mcp", Mcp(self.kiro)))
             routes.append(Route("/api/mcp", Mcp(self.keystone)))
             routes.append(Route("/api/ai/mcp", Mcp(self.checkstack)))
@@ -67,13 +74,16 @@ class Site:
                 routes.append(Route(path, Mcp(self.multi)))
             # A path and not a name, so that a bank with a slash in it is refused in words that say so.
             routes.append(Route("/mcp/{bank_id:path}", Mcp(self.single)))
+        if self.app.settings.mcp_enabled and self.app.settings.xerotier_enabled:
+            for path in ("/v1/mcp", "/{project}/v1/mcp"):
+                routes.append(Route(path, Mcp(self.xerotier)))
         return routes
 
     @asynccontextmanager
     async def running(self, _: Starlette) -> AsyncIterator[None]:
         """Keep endpoints and worker alive while the server runs."""
         async with worker.beside(self.app), AsyncExitStack() as stack:
-            ours = (self.multi, self.single, self.kiro, self.keystone, self.checkstack)
+            ours = (self.keepsake, self.multi, self.single, self.kiro, self.keystone, self.checkstack, self.xerotier)
             for endpoint in (*ours, *(endpoint for _, endpoint in self.more)):
                 await stack.enter_async_context(endpoint.running())
             yield
@@ -81,19 +91,27 @@ class Site:
     def asgi(self) -> ASGIApp:
         """The application that a server runs."""
         routes = self.routes()
-        endpoints = [route.path_regex for route in routes if isinstance(route, Route) and isinstance(route.app, Mcp)]
-        map = Map(lambda path: any(pattern.match(path) for pattern in endpoints))
+        served = [
+            (route.path_regex, route.app.endpoint)
+            for route in routes
+            if isinstance(route, Route) and isinstance(route.app, Mcp)
+        ]
+        map = Map(
+            lambda path: any(pattern.match(path) for pattern, _ in served),
+            lambda path: any(pattern.match(path) and endpoint.issuers is not None for pattern, endpoint in served),
+        )
         starlette = Starlette(
-            routes=[*routes, *OAuth(self.app, map, self.fetch).routes()],
+            routes=[*routes, *OAuth(self.app, map, self.fetch).routes(), *console.routes(self.app)],
             lifespan=self.running,
-            exception_handlers={404: _no_path, 500: _broken},
+            exception_handlers=console.handlers(self.app, _no_path, _broken),
         )
         starlette.router.redirect_slashes = False
         return Guard(Challenging(starlette, self.app, map), self.app.settings)
 
 
 async def _no_path(request: Request, _: Exception) -> Response:
-    return rest_refusal(NotFound("Nothing is served at this path. MCP is at /mcp, and /openapi.json lists the rest."))
+    told = "Nothing is served at this path. MCP is at /keepsake/mcp, and /openapi.json lists the rest."
+    return rest_refusal(NotFound(told))
 
 
 async def _broken(request: Request, error: Exception) -> Response:
@@ -110,6 +128,10 @@ class Mcp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
+        if self.endpoint.dialect.workspace:
+            # Nothing but its own header and a session chooses a bank here.
+            await self.endpoint.serve(scope, receive, send, None)
+            return
         named = scope["path_params"].get("bank_id", "").removesuffix("/") or bank_of(request)
         try:
             bank = checked_bank(named) if named is not None else None

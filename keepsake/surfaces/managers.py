@@ -22,6 +22,8 @@ class Managers:
 
     server: Server[Any]
     settings: Settings
+    #: Seconds that a session may be idle.
+    ttl: int
     stateful: dict[bool, StreamableHTTPSessionManager] = field(init=False)
     stateless: dict[bool, StreamableHTTPSessionManager] = field(init=False)
 
@@ -35,7 +37,7 @@ class Managers:
             json_response=not streams,
             stateless=stateless,
             max_request_body_size=self.settings.body_limit,
-            session_idle_timeout=self.settings.session_ttl + _LATER,
+            session_idle_timeout=self.ttl + _LATER,
         )
 
     @asynccontextmanager

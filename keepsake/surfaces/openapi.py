@@ -63,7 +63,7 @@ def _path(operation: AnyOperation) -> dict[str, object]:
         "summary": operation.docs.partition(".")[0],
         "description": operation.docs,
         "x-effect": operation.effect.value,
-        "x-scopes": sorted(operation.scopes),
+        "x-scopes": sorted(operation.named_scopes),
         "requestBody": {
             "required": bool(schema(given).get("required")),
             "content": {"application/json": {"schema": schema(given)}},

@@ -1,6 +1,7 @@
 """MCP sessions of the 2025 era: whose they are, who serves them, when they end."""
 
 import hashlib
+from asyncio import Lock
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,10 +27,26 @@ class Session:
     manager: StreamableHTTPSessionManager | None
     app: App
     last: int
+    #: How long it may be idle, in microseconds.
+    ttl: int
+    #: Id of the bank that it works in, where its client chose one.
+    bank: str = ""
+    #: Held while its user is asked for one.
+    choosing: Lock = field(default_factory=Lock)
     #: When other servers last heard of it.
     noted: int = 0
     requests: int = 0
     open_ids: set[str] = field(default_factory=set)
+
+    @property
+    def id(self) -> str:
+        """What tells it from every other."""
+        return self.digest
+
+    async def bind(self, bank: int) -> None:
+        """Work in a bank from now on."""
+        self.bank = str(bank)
+        await mcp_sessions.bind(self.app, self.digest, bank)
 
     @contextmanager
     def busy(self, id: str | None = None) -> Iterator[None]:
@@ -55,15 +72,17 @@ class Sessions:
     listeners: set[CancelScope] = field(default_factory=set)
     _here: dict[str, Session] = field(default_factory=dict)
 
-    @property
-    def _ttl(self) -> int:
-        return self.app.settings.session_ttl * SECOND
+    def ttl(self, dialect: Dialect) -> int:
+        """How long a session of a dialect may be idle, in seconds."""
+        settings = self.app.settings
+        return settings.xerotier_session_ttl if dialect.workspace else settings.session_ttl
 
     async def begin(
         self, id: str, manager: StreamableHTTPSessionManager, dialect: Dialect, ctx: Ctx, version: str
     ) -> None:
         """Remember a session that was just minted."""
-        session = Session(_digest(id), _owner(ctx), dialect.title, version, manager, self.app, self.app.now())
+        now, ttl = self.app.now(), self.ttl(dialect) * SECOND
+        session = Session(_digest(id), _owner(ctx), dialect.title, version, manager, self.app, now, ttl)
         self._sweep()
         self._here[session.digest] = session
         await self._note(session)
@@ -71,24 +90,37 @@ class Sessions:
     async def find(self, id: str, dialect: Dialect, ctx: Ctx) -> Session | None:
         """The session, if it is alive, at this endpoint, and this principal's."""
         digest = _digest(id)
-        session = self._here.get(digest) or await self._elsewhere(digest)
+        session = self._here.get(digest) or await self._elsewhere(digest, self.ttl(dialect) * SECOND)
         if session is None or session.owner != _owner(ctx) or session.dialect != dialect.title:
             return None
-        if session.manager is not None and await mcp_sessions.ended(self.app, digest):
+        standing = await mcp_sessions.standing(self.app, digest) if session.manager is not None else None
+        if session.manager is not None and standing is not None and standing.is_ended:
             self._here.pop(digest, None)
             await managers.end(session.manager, id)
             return None
-        if not session.requests and self.app.now() - session.last > self._ttl:
+        if standing is not None:
+            session.bank = standing.bank
+        if not session.requests and self.app.now() - session.last > session.ttl:
             await self.end(session)
             return None
-        if session.manager is not None and self.app.now() - session.noted > self._ttl // 4:
+        if session.manager is not None and self.app.now() - session.noted > session.ttl // 4:
             await self._note(session)
         return session
 
     async def end(self, session: Session) -> None:
         """Forget a session everywhere."""
         self._here.pop(session.digest, None)
-        await mcp_sessions.end(self.app, session.digest)
+        await mcp_sessions.end(self.app, session.digest, session.ttl)
+
+    def lives(self, ctx: Ctx) -> bool:
+        """Whether the session of a request is still here."""
+        session = self._here.get(ctx.connection.id) if ctx.connection is not None else None
+        return session is not None and (session.requests > 0 or self.app.now() - session.last <= session.ttl)
+
+    def listens(self, ctx: Ctx) -> bool:
+        """Whether the client of such a session has something open that it would hear us by."""
+        session = self._here.get(ctx.connection.id) if ctx.connection is not None else None
+        return session is not None and session.requests > 0
 
     @contextmanager
     def listening(self) -> Iterator[CancelScope]:
@@ -107,20 +139,21 @@ class Sessions:
 
     def _sweep(self) -> None:
         now = self.app.now()
-        idle = [s for s in self._here.values() if not s.requests and now - s.last > self._ttl]
+        idle = [s for s in self._here.values() if not s.requests and now - s.last > s.ttl]
         for session in idle:
             del self._here[session.digest]
 
     async def _note(self, session: Session) -> None:
         session.noted = self.app.now()
-        known = mcp_sessions.Known(session.digest, session.dialect, session.owner, session.version)
-        await mcp_sessions.note(self.app, known)
+        known = mcp_sessions.Known(session.digest, session.dialect, session.owner, session.version, session.bank)
+        await mcp_sessions.note(self.app, known, session.ttl)
 
-    async def _elsewhere(self, digest: str) -> Session | None:
-        known = await mcp_sessions.find(self.app, digest)
+    async def _elsewhere(self, digest: str, ttl: int) -> Session | None:
+        known = await mcp_sessions.find(self.app, digest, ttl)
         if known is None:
             return None
-        return Session(digest, known.principal, known.dialect, known.version, None, self.app, self.app.now())
+        now, whose = self.app.now(), (known.principal, known.dialect, known.version)
+        return Session(digest, *whose, None, self.app, now, ttl, known.bank)
 
 
 def _digest(id: str) -> str:

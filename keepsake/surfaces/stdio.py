@@ -8,16 +8,18 @@ from typing import Any, BinaryIO
 import anyio
 from mcp.shared.message import SessionMessage
 
-from keepsake import context, worker
+from keepsake import context, dispatch, worker
 from keepsake.auth import verify
 from keepsake.context import App, Ctx, Report
 from keepsake.core.bank_name import HERE
 from keepsake.core.principal import Principal, local_owner
 from keepsake.ops import banks
 from keepsake.settings import Settings
-from keepsake.surfaces import mcp, strict
+from keepsake.surfaces import mcp, strict, workspaces
+from keepsake.surfaces.following import Following
 from keepsake.surfaces.roots import Roots
 from keepsake.surfaces.wire import Wire
+from keepsake.surfaces.workspaces import Local
 from keepsake.tools.dialect import Dialect
 
 
@@ -49,16 +51,25 @@ async def _here(app: App, who: Principal, report: Report, folder: str) -> Ctx:
     return replace(app.ctx(who.narrowed(banks=frozenset({bank})), bank, report), project=project)
 
 
+def _always(ctx: Ctx) -> bool:
+    """The client of a pipe is there as long as the pipe is."""
+    return True
+
+
 async def serve(settings: Settings, dialect: Dialect, bank: str | None) -> None:
     """Serve one client until it closes its end and has its answers."""
     source, sink = claimed()
     async with context.open(settings) as app, worker.beside(app):
-        roots = Roots()
+        roots, door, local = Roots(), dispatch.Door(dialect), Local()
 
         async def ctx_of(incoming: Any) -> Ctx:
-            return await bound(app, settings, bank, incoming.session.report_progress, roots.folder)
+            ctx = await door.placed(await bound(app, settings, bank, incoming.session.report_progress, roots.folder))
+            if dialect.workspace and bank is None:
+                return await workspaces.remembered(ctx, local)
+            return replace(ctx, connection=local, is_pinned=bank is not None)
 
-        made = mcp.server(dialect, ctx_of, roots if bank == HERE else None)
+        following = Following(door, ctx_of, _always, _always) if dialect.resources else None
+        made = mcp.server(dialect, ctx_of, roots if bank == HERE else None, following)
         wire = Wire(source, sink, settings.body_limit, strict.completed if dialect.needs_session else None)
         inbox, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         answers, outbox = anyio.create_memory_object_stream[SessionMessage](0)
@@ -78,5 +89,7 @@ async def serve(settings: Settings, dialect: Dialect, bank: str | None) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(read)
             tasks.start_soon(write)
+            if following is not None:
+                tasks.start_soon(following.watch)
             await made.run(received, answers, made.create_initialization_options())
             tasks.cancel_scope.cancel()

@@ -7,12 +7,14 @@ from keepsake.core.lazy import lazy
 from keepsake.tools.dialect import Dialect
 
 if TYPE_CHECKING:
-    from keepsake.tools import checkstack, hindsight, keystone, kiro
+    from keepsake.tools import checkstack, hindsight, keepsake, keystone, kiro, xerotier
 else:
     checkstack = lazy("keepsake.tools.checkstack")
     hindsight = lazy("keepsake.tools.hindsight")
+    keepsake = lazy("keepsake.tools.keepsake")
     keystone = lazy("keepsake.tools.keystone")
     kiro = lazy("keepsake.tools.kiro")
+    xerotier = lazy("keepsake.tools.xerotier")
 
 
 class Dialects(Mapping[str, Dialect]):
@@ -37,13 +39,15 @@ class Dialects(Mapping[str, Dialect]):
 #: Dialects as an endpoint serves them.
 DIALECTS = Dialects(
     {
+        "keepsake": lambda: keepsake.KEEPSAKE,
         "hindsight": lambda: hindsight.MULTI,
         "kiro": lambda: kiro.KIRO,
         "keystone": lambda: keystone.KEYSTONE,
         "checkstack": lambda: checkstack.CHECKSTACK,
+        "xerotier": lambda: xerotier.XEROTIER,
     }
 )
 #: The same, bound to one bank by path or flag, where that changes the tools.
-BOUND = Dialects({"hindsight": lambda: hindsight.SINGLE})
+BOUND = Dialects({"keepsake": lambda: keepsake.BOUND, "hindsight": lambda: hindsight.SINGLE})
 #: What `keepsake stdio` and `keepsake call` speak unless told otherwise.
-DEFAULT = "hindsight"
+DEFAULT = "keepsake"

@@ -1,16 +1,19 @@
 """A tool is a public name for one operation; a dialect is a table of tools."""
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Self
+from typing import ClassVar, Self
+from urllib.parse import parse_qsl, quote, unquote
 
-from pydantic import BaseModel, Field, create_model, model_serializer
+from pydantic import BaseModel, Field, SecretStr, create_model, model_serializer
 
 from keepsake.core.models import Given, KnownBank, Result
 from keepsake.core.operation import AnyOperation
 from keepsake.core.principal import Principal
+from keepsake.core.text import Clean
 
 Schema = dict[str, object]
 
@@ -21,6 +24,13 @@ class Takes(Given):
     def to_core(self) -> Given:
         """The same in the operation's words."""
         raise TypeError(f"{type(self).__name__} does not say how it becomes the operation's input.")
+
+
+class Proposable(Takes):
+    """Arguments of what is proposed where its principal may ask for it, but not do it."""
+
+    reason: Clean = Field("", max_length=2_000, description="Why; shown to whoever has to approve it")
+    token: SecretStr | None = Field(None, max_length=200, description="From the earlier call, once it is approved")
 
 
 class Gives(Result):
@@ -80,6 +90,14 @@ class Tool:
     offers: Callable[[Principal], Mapping[str, str]] | None = None
     #: The argument that chooses among these.
     chooses: str = ""
+    #: The same where only the store knows it: asked of a request, and listed even where that is nothing.
+    choices: Callable[..., Awaitable[Mapping[str, str]]] | None = None
+    #: Whether it works in a bank; where clients choose one themselves, they must have done so.
+    needs_bank: bool = True
+    #: Said to the model in place of what the operation says of itself.
+    about: str = ""
+    #: Whether the listing tells what it gives, which every reader pays for.
+    tells_result: bool = True
 
     @property
     def arguments(self) -> type[Given]:
@@ -92,9 +110,14 @@ class Tool:
         return self.gives or self.operation.result
 
     @property
+    def is_proposable(self) -> bool:
+        """Whether a call is proposed where its principal may only ask for it."""
+        return issubclass(self.arguments, Proposable)
+
+    @property
     def description(self) -> str:
         """What a model reads before it calls."""
-        return f"{self.operation.docs} {self.hint}".strip()
+        return f"{self.about or self.operation.docs} {self.hint}".strip()
 
     def to_core(self, wire: Given) -> Given:
         """Arguments in the operation's words, with the banks that were named."""
@@ -111,6 +134,60 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
+class Prompt:
+    """A text that a person asks for to begin with, made by a tool that is not listed."""
+
+    tool: Tool
+    tier: str
+    #: What is suggested for its arguments, by their names.
+    suggests: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Something to be read that has an address, made by a tool that is not listed."""
+
+    #: The address; `{name}` stands for an argument, and `{?name,name}` at its end for those that may be left out.
+    address: str
+    title: str
+    tool: Tool
+    tier: str
+    suggests: Mapping[str, str] = field(default_factory=dict)
+    #: What lists the newest of its kind, where there are many.
+    lists: Tool | None = None
+
+    @property
+    def plain(self) -> str:
+        """The address without what may be left out."""
+        return self.address.partition("{?")[0]
+
+    @property
+    def is_one(self) -> bool:
+        """Whether there is just one, at a known address."""
+        return "{" not in self.plain
+
+    def arguments(self, uri: str) -> dict[str, str] | None:
+        """What an address says; None when it is another's."""
+        base, _, query = uri.partition("?")
+        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/?#]+)", re.escape(self.plain))
+        found = re.fullmatch(pattern, base)
+        if found is None:
+            return None
+        told = {name: unquote(value) for name, value in found.groupdict().items()}
+        return told | dict(parse_qsl(query, keep_blank_values=True))
+
+    def at(self, argument: str) -> str:
+        """The address of one of many."""
+        return re.sub(r"\{\w+\}", quote(argument, safe=""), self.plain)
+
+
+class Listed(Gives):
+    """The newest of a kind of resource."""
+
+    entries: list[tuple[str, str, str]] = Field(description="Each one's argument, name and a line about it")
+
+
+@dataclass(frozen=True, slots=True)
 class Dialect:
     """A set of tool names over the one engine."""
 
@@ -122,6 +199,16 @@ class Dialect:
     is_gated: bool = False
     #: Every request after `initialize` belongs to a session.
     needs_session: bool = False
+    #: Who names no bank means the only one that their credential reaches.
+    means_only_bank: bool = False
+    #: A scope without which nobody is let in at all.
+    admission: str = ""
+    #: The header by which clients choose the bank they work in; else their session remembers it, and nothing else does.
+    workspace: str = ""
+    prompts: Mapping[str, Prompt] = field(default_factory=dict, repr=False)
+    resources: Sequence[Resource] = field(default=(), repr=False)
+    #: Callable by these names, and not listed.
+    aliases: Mapping[str, Tool] = field(default_factory=dict, repr=False)
 
 
 def table(*tools: Tool) -> dict[str, Tool]:
@@ -134,6 +221,26 @@ def with_bank(takes: type[Takes], argument: str, description: str) -> type[Takes
     named = (KnownBank | None, Field(None, description=description))
     made: type[Takes] = create_model(f"{takes.__name__}InBank", __base__=takes, **{argument: named})  # type: ignore[call-overload]  # a computed field name
     made.__doc__ = takes.__doc__
+    return made
+
+
+class Here(Takes):
+    """An operation's own arguments, where its bank is the request's own."""
+
+    core: ClassVar[type[Given]] = Given
+
+    def to_core(self) -> Given:
+        """The same in the operation's words, with its defaults for what is left out."""
+        return self.core.model_construct(**dict(self))
+
+
+def within(given: type[Given], *left_out: str) -> type[Takes]:
+    """What an operation is given, without a bank and without what is left out."""
+    fields = {
+        name: (field.annotation, field) for name, field in given.model_fields.items() if name not in ("bank", *left_out)
+    }
+    made: type[Here] = create_model(f"{given.__name__}Here", __base__=Here, **fields)  # type: ignore[call-overload]  # computed fields
+    made.core, made.__doc__ = given, given.__doc__
     return made
 
 

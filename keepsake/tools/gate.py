@@ -32,10 +32,12 @@ TOOLS = table(
         proposals.apply,
         hint="It takes nothing but the token of propose, and works once.",
         offers=_offers,
+        needs_bank=False,
     ),
     Tool(
         "proposal_status",
         approvals.get,
         hint="Use it while a proposal waits for an approver.",
+        needs_bank=False,
     ),
 )

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from keepsake.ops import banks, directives, documents, jobs, memory, mental_models, reflect, tags
+from keepsake.ops import banks, directives, documents, jobs, memory, mental_models, purging, reflect, tags
 from keepsake.tools.dialect import Dialect, Takes, Tool, table, with_bank
 from keepsake.tools.hindsight_banks import Bank, Banks, BankStats, CreateBank, GetBank, ListBanks, UpdateBank
 from keepsake.tools.hindsight_directives import (
@@ -84,7 +84,7 @@ _SINGLE = (
     Tool("get_bank", banks.get, GetBank, Bank),
     Tool("update_bank", banks.update, UpdateBank, Bank),
     Tool("delete_bank", banks.delete, GetBank, Deleted),
-    Tool("clear_memories", memory.clear, ClearMemories, Deleted),
+    Tool("clear_memories", purging.clear, ClearMemories, Deleted),
 )
 _STATS = Tool("get_bank_stats", banks.stats, GetBank, BankStats)
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from keepsake.core import models, text
 from keepsake.core.models import Budget, FactType, Given, Moment, Receipt, Tags
 from keepsake.core.text import Clean, CleanJson, Filled
-from keepsake.ops import memory, tags
+from keepsake.ops import memory, purging, tags
 from keepsake.tools.dialect import Gives, Takes
 
 #: What a result costs besides its entries.
@@ -192,7 +192,7 @@ class ClearMemories(Takes):
     type: FactType | None = Field(None, description="Fact type to clear; all when not specified")
 
     def to_core(self) -> Given:
-        return memory.Clear(type=self.type)
+        return purging.Clear(type=self.type)
 
 
 class ListTags(Takes):

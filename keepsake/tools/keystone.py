@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import BaseModel, Field
 
-from keepsake.core import cite, clock, models, text
+from keepsake.core import clock, models, text
 from keepsake.core.models import Given, KnownBank
 from keepsake.core.text import Filled
 from keepsake.ops import ask, banks, memory, score
@@ -84,9 +84,7 @@ class Answer(Text):
     @classmethod
     def from_core(cls, result: BaseModel) -> Self:
         assert isinstance(result, ask.Answered)
-        maker = "rules, without a language model" if result.made_by == cite.RULES else result.made_by
-        notes = [result.note] if result.note else []
-        return cls(text="\n\n".join([result.text, *notes, f"_Answered by {maker}._"]))
+        return cls(text=ask.with_maker(result))
 
 
 class SearchMemory(InProjects):

@@ -48,11 +48,14 @@ async def test_when_and_why_something_was_introduced(project: App, tmp_path: Pat
     first, why = made.text.splitlines()[0], made.text.splitlines()[2]
     assert first.startswith("`reserve` was introduced on **2024-02-10** by Ada in commit ")
     assert why.startswith("**Why:** Two callers could spend the same tokens, so they are set aside before a call.")
+    told = made.citations[0].memory
+    assert told is not None
     assert made.citations[0].model_dump(exclude_none=True) == {
         "n": 1,
         "kind": "commit",
         "bank": "api",
         "key": known["Add reserve to budgets"],
+        "memory": told,
         "title": "Add reserve to budgets",
         "date": "2024-02-10T12:00:00Z",
         "author": "Ada",

@@ -246,7 +246,7 @@ async def test_an_empty_bank_has_nothing_to_redact(app: App) -> None:
 
 
 def test_the_command_finds_mends_and_finds_nothing_more(tmp_path: Path) -> None:
-    typed(tmp_path, "call", "retain", "--content", "The wifi is open.")
+    typed(tmp_path, "call", "retain", "--dialect", "hindsight", "--content", "The wifi is open.")
     connection = apsw.Connection(str(tmp_path / "keepsake.db"))
     connection.execute("UPDATE memories SET text = 'The wifi password is hunter22.'")
     connection.close()

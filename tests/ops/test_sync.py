@@ -316,7 +316,7 @@ async def test_every_batch_stands_in_the_audit_log_under_who_asked(app: App, mad
     await synced(app, made.path)
     bank = await bank_id(app)
 
-    entries = await app.store.read(ORG, lambda tx: audit.newest(tx, ORG, [bank], 100))
+    entries = await app.store.read(ORG, lambda tx: audit.newest(tx, ORG, audit.Wanted([bank])))
     chains = await app.store.read(ORG, lambda tx: audit.verify(tx, ORG))
 
     batches = [written.entry for written in entries if written.entry.operation == "bank.sync"]

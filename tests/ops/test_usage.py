@@ -46,6 +46,7 @@ async def test_the_budget_and_the_last_calls_are_told(thinking: App, script: Scr
         "spent": 22,
         "reserved": 0,
         "resets_at": "2026-11-23T00:00:00Z",
+        "saved": 0,
         "calls": [
             {
                 "at": "2026-11-18T10:00:00Z",
@@ -122,3 +123,14 @@ async def test_the_background_comes_from_nowhere(app: App) -> None:
 )
 def test_the_budget_begins_anew_on_monday_at_midnight_utc(moment: str, reset: str) -> None:
     assert budget.resets_at(clock.parse(moment)) == reset
+
+
+async def test_what_was_handed_out_in_a_week_is_counted_as_saved_in_banks_one_sees(app: App) -> None:
+    ctx = app.ctx(ADA, "api")
+    await dispatch.call(ctx, "memory.retain", {"content": "The gate opens at nine."})
+    await app.store.write(1, lambda tx: tx.run("UPDATE memories SET tokens = 1005"))
+    await dispatch.call(ctx, "memory.recall", {"query": "When does the gate open?"})
+    await dispatch.call(ctx, "memory.retain", {"content": "Something else."})
+
+    assert (await told(app, ADA)).saved == 1_000
+    assert (await told(app, replace(ADA, banks=frozenset({"other"})))).saved == 0

@@ -30,7 +30,7 @@ SECRET = re.compile(r"ks_live_[0-9a-f]{64}")
         ("config list", {"settings"}),
         ("verify", {"ok", "chains", "entries", "broken", "compared"}),
         ("call --list", {"dialect", "tools"}),
-        ("call list_banks", {"banks"}),
+        ("call list_banks --dialect hindsight", {"banks"}),
     ],
 )
 def test_a_command_with_json_prints_one_document(keepsake: Terminal, command: str, keys: set[str]) -> None:
@@ -68,9 +68,9 @@ def test_the_first_key_says_that_it_closes_the_door_and_the_last_that_it_opens_i
 
 def test_a_tool_is_called_with_arguments_of_every_type(keepsake: Terminal) -> None:
     words = ("--content", "Ada likes tea", "--tags", "food", "--tags", '["a", "b"]', "--metadata", '{"page": 3}')
-    stored = keepsake("call", "retain", *words, "--document-id=d1").json
+    stored = keepsake("call", "retain", "--dialect", "hindsight", *words, "--document-id=d1").json
 
-    found = keepsake("call", "list_memories", "--limit", "5", "--offset=0").json["memories"]
+    found = keepsake("call", "list_memories", "--dialect", "hindsight", "--limit", "5", "--offset=0").json["memories"]
 
     assert stored["bank_id"] == "default"
     assert [(one["text"], one["metadata"], one["document_id"]) for one in found] == [
@@ -80,14 +80,16 @@ def test_a_tool_is_called_with_arguments_of_every_type(keepsake: Terminal) -> No
 
 
 def test_json_arguments_and_a_bank_are_taken(keepsake: Terminal) -> None:
-    keepsake("call", "retain", "--json-args", '{"content": "Bo likes rye"}', "--bank", "bread")
+    keepsake(
+        "call", "retain", "--dialect", "hindsight", "--json-args", '{"content": "Bo likes rye"}', "--bank", "bread"
+    )
 
-    assert keepsake("call", "--bank", "bread", "list_memories").json["total"] == 1
-    assert keepsake("call", "list_memories", "--json").json["total"] == 0
+    assert keepsake("call", "--bank", "bread", "list_memories", "--dialect", "hindsight").json["total"] == 1
+    assert keepsake("call", "list_memories", "--dialect", "hindsight", "--json").json["total"] == 0
 
 
 def test_status_counts_what_there_is(keepsake: Terminal) -> None:
-    keepsake("call", "retain", "--content", "Ada likes tea")
+    keepsake("call", "retain", "--dialect", "hindsight", "--content", "Ada likes tea")
     keepsake("key", "create", "--name", "laptop")
 
     status = keepsake("status", "--json").json
@@ -102,7 +104,7 @@ def test_help_names_every_command_and_the_arguments_of_a_tool(keepsake: Terminal
 
     assert [name for name in commands if f"\n  {name} " not in keepsake().out] == []
     assert "--json-args" in keepsake("call", "--help").out
-    assert "--content" in keepsake("call", "retain", "--help").out
+    assert "--content" in keepsake("call", "retain", "--dialect", "hindsight", "--help").out
     assert keepsake("--version").out == "keepsake 0.1.0\n"
 
 
@@ -153,16 +155,16 @@ def test_config_hides_secrets(keepsake: Terminal) -> None:
         ("serve --port 99999", "--port"),
         ("call", "keepsake call --list"),
         ("call bogus", "There is no tool 'bogus'"),
-        ("call retain", "`content` is required"),
-        ("call retain --bogus 1", "has no argument --bogus"),
-        ("call retain --content", "--content needs a value"),
-        ("call list_memories --limit many", "is not a whole number"),
-        ("call list_memories --limit 1 --limit 2", "given twice"),
-        ("call list_memories extra", "stands alone"),
-        ("call retain --json-args [1]", "must be a JSON object"),
-        ("call retain --metadata {", "is not JSON"),
-        ("call retain --dialect bogus", "the dialects are: hindsight"),
-        ("call retain --bank ../x --content y", "must not contain"),
+        ("call remember", "`content` is required"),
+        ("call remember --bogus 1", "has no argument --bogus"),
+        ("call remember --content", "--content needs a value"),
+        ("call list_memories --dialect hindsight --limit many", "is not a whole number"),
+        ("call list_memories --dialect hindsight --limit 1 --limit 2", "given twice"),
+        ("call list_memories --dialect hindsight extra", "stands alone"),
+        ("call remember --json-args [1]", "must be a JSON object"),
+        ("call retain --dialect hindsight --metadata {", "is not JSON"),
+        ("call retain --dialect bogus", "the dialects are: keepsake, hindsight"),
+        ("call remember --bank ../x --content y", "must not contain"),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_exit_2(keepsake: Terminal, command: str, said: str) -> None:
@@ -178,8 +180,8 @@ def test_wrong_usage_is_one_sentence_and_exit_2(keepsake: Terminal, command: str
     ("command", "said"),
     [
         ("key revoke ghost", "No active key is called 'ghost'"),
-        ("call get_memory --memory_id 5", "No memory '5'"),
-        ("call recall --query x --bank_id ghost", "No bank 'ghost'"),
+        ("call get_memory --dialect hindsight --memory_id 5", "No memory '5'"),
+        ("call recall --dialect hindsight --query x --bank_id ghost", "No bank 'ghost'"),
         ("serve --host 0.0.0.0 --port 0", "Not starting on 0.0.0.0"),
         ("status --database-url postgresql://127.0.0.1:1/x", "PostgreSQL cannot be reached"),
         ("status --database-url nonsense", "PostgreSQL cannot be reached"),
@@ -234,7 +236,7 @@ def test_a_reader_that_leaves_early_causes_no_complaint(tmp_path: Path) -> None:
 def test_verify_names_the_first_entry_that_was_changed(keepsake: Terminal) -> None:
     keepsake("bank", "create", "work")
     for content in ("one", "two", "three"):
-        keepsake("call", "retain", "--content", content, "--bank", "work")
+        keepsake("call", "retain", "--dialect", "hindsight", "--content", content, "--bank", "work")
     whole = keepsake("verify")
     damaged(keepsake.folder, "UPDATE audit SET principal = 'someone else' WHERE n = 3")
 
@@ -254,8 +256,10 @@ def test_serve_tells_where_it_listens_and_how_to_connect_and_ends_on_ctrl_c(tmp_
         ended = server.ended(signal.SIGINT)
 
     assert f"Keepsake 0.1.0 listens on {server.url}\n" in server.welcome
-    assert f"\n  claude mcp add --transport http keepsake {server.url}/mcp\n" in server.welcome
+    assert f"\n  claude mcp add --transport http keepsake {server.url}/keepsake/mcp\n" in server.welcome
     assert str(tmp_path / "keepsake.db") in server.welcome
+    assert f"The console, for people: {server.url}/console\nIt opens without a password" in server.welcome
+    assert "/console/join/" not in server.welcome
     assert server.welcome.endswith("Ctrl-C stops it.\n")
     assert ended == 130
 
@@ -263,15 +267,23 @@ def test_serve_tells_where_it_listens_and_how_to_connect_and_ends_on_ctrl_c(tmp_
 def test_commands_through_a_server_do_the_same_as_on_the_store(keepsake: Terminal) -> None:
     with serving(keepsake.folder, "--json") as server:
         keepsake.set(KEEPSAKE_URL=server.url)
-        stored = keepsake("call", "retain", "--content", "Ada likes tea", "--bank", "work").json
+        stored = keepsake(
+            "call", "retain", "--dialect", "hindsight", "--content", "Ada likes tea", "--bank", "work"
+        ).json
         key = keepsake("key", "create", "--name", "laptop", "--scope", "memory:read", "--json").json
         refused = keepsake("status")
         keepsake.set(KEEPSAKE_API_KEY=key["secret"])
-        there = [keepsake("status", "--json"), keepsake("call", "list_memories", "--bank", "work")]
+        there = [
+            keepsake("status", "--json"),
+            keepsake("call", "list_memories", "--dialect", "hindsight", "--bank", "work"),
+        ]
         forbidden, unknown, wrong = keepsake("key", "list"), keepsake("call", "x"), keepsake("bank", "create", "..")
         healthy = keepsake("doctor", "--json")
         keepsake.patch.delenv("KEEPSAKE_URL")
-        here = [keepsake("status", "--json"), keepsake("call", "list_memories", "--bank", "work")]
+        here = [
+            keepsake("status", "--json"),
+            keepsake("call", "list_memories", "--dialect", "hindsight", "--bank", "work"),
+        ]
         port = levels(keepsake("doctor", "--json").out)["port"]
         ended = server.ended(signal.SIGTERM)
 
@@ -298,7 +310,7 @@ def test_a_server_that_is_not_there_is_told_plainly(keepsake: Terminal) -> None:
 
 
 def test_a_worker_of_its_own_does_what_waits(keepsake: Terminal) -> None:
-    keepsake("call", "retain", "--content", "Ada likes tea")
+    keepsake("call", "retain", "--dialect", "hindsight", "--content", "Ada likes tea")
 
     with subprocess.Popen(
         [sys.executable, "-m", "keepsake", "worker"], cwd=wire.ROOT, env=wire.environment(keepsake.folder), text=True

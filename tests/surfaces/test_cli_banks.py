@@ -11,13 +11,13 @@ __all__ = ["keepsake"]
 
 def test_a_bank_is_renamed_and_found_under_both_names(keepsake: Terminal) -> None:
     keepsake("bank", "create", "old")
-    keepsake("call", "retain", "--bank-id", "old", "--content", "Ada likes tea")
+    keepsake("call", "retain", "--dialect", "hindsight", "--bank-id", "old", "--content", "Ada likes tea")
 
     told = keepsake("bank", "alias", "old", "new", "--rename")
 
     assert told.out == "The bank 'new'.\n  also called  old\n  projects     -\n"
     for name in ("old", "new"):
-        assert len(keepsake("call", "list_memories", "--bank-id", name).json["memories"]) == 1
+        assert len(keepsake("call", "list_memories", "--dialect", "hindsight", "--bank-id", name).json["memories"]) == 1
     assert [bank["name"] for bank in keepsake("bank", "list", "--json").json["banks"]] == ["new"]
 
 

@@ -28,7 +28,9 @@ def test_a_bank_learns_and_tells_what_it_read(keepsake: Terminal, made: Made) ->
         "  read 1 commits, 1 files; new memories 3, superseded 0",
     ]
     assert again.out.splitlines()[1] == "  read nothing new; new memories 0, superseded 0"
-    found = keepsake("call", "recall", "--bank-id", "engine", "--query", "who turned the wheel").json
+    found = keepsake(
+        "call", "recall", "--dialect", "hindsight", "--bank-id", "engine", "--query", "who turned the wheel"
+    ).json
     assert found["results"][0]["text"] == "Turn the wheel twice"
 
 

@@ -32,7 +32,7 @@ def test_a_machine_without_a_store_is_well_and_stays_without_one(keepsake: Termi
 
 
 def test_a_store_in_use_is_well_and_an_open_door_is_told(keepsake: Terminal) -> None:
-    keepsake("call", "retain", "--content", "Ada likes tea")
+    keepsake("call", "retain", "--dialect", "hindsight", "--content", "Ada likes tea")
 
     before = levels(keepsake("doctor", "--json").out)
     keepsake("key", "create", "--name", "laptop")
@@ -100,7 +100,7 @@ def test_a_newer_schema_is_a_problem_and_an_older_one_is_not(keepsake: Terminal)
 
 
 def test_jobs_that_keep_failing_are_a_problem(keepsake: Terminal) -> None:
-    keepsake("call", "retain", "--content", "Ada likes tea")
+    keepsake("call", "retain", "--dialect", "hindsight", "--content", "Ada likes tea")
     damaged(keepsake.folder, "UPDATE jobs SET error = 'ValueError: Ada likes tea', attempt = 3")
 
     ran = keepsake("doctor")
@@ -166,7 +166,7 @@ def test_a_model_whose_files_are_wrong_is_told(
 
 
 def test_endpoints_are_asked_where_they_are_configured(keepsake: Terminal) -> None:
-    keepsake("call", "retain", "--content", "Ada likes tea")
+    keepsake("call", "retain", "--dialect", "hindsight", "--content", "Ada likes tea")
     with serving() as models:
         keepsake.set(KEEPSAKE_EMBEDDING_BASE_URL=models.url, KEEPSAKE_EMBEDDING_MODEL="small")
         keepsake.set(KEEPSAKE_RERANK_BASE_URL=models.url)
@@ -181,7 +181,7 @@ def test_endpoints_are_asked_where_they_are_configured(keepsake: Terminal) -> No
 
 
 def test_status_tells_the_embedding_model_and_what_waits_for_it(keepsake: Terminal) -> None:
-    keepsake("call", "retain", "--content", "Ada likes tea")
+    keepsake("call", "retain", "--dialect", "hindsight", "--content", "Ada likes tea")
 
     now = keepsake("status", "--json").json["embedding"]
 

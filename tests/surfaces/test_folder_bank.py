@@ -27,7 +27,9 @@ def repository(folder: Path, remote: str = "") -> Path:
 
 @contextmanager
 def inside(folder: Path, cwd: Path, *words: str, **settings: object) -> Iterator[Pipe]:
-    with serving.piped(folder, "-m", "keepsake", "stdio", "--bank", ".", *words, cwd=cwd, **settings) as pipe:
+    with serving.piped(
+        folder, "-m", "keepsake", "stdio", "--dialect", "hindsight", "--bank", ".", *words, cwd=cwd, **settings
+    ) as pipe:
         pipe.ask(initialize())
         pipe.send(notification("notifications/initialized"))
         yield pipe
@@ -103,7 +105,7 @@ def test_reading_makes_no_bank_and_names_the_one_to_come(tmp_path: Path, data: P
 
 
 def test_a_bank_made_by_hand_is_the_first_writers(tmp_path: Path, data: Path) -> None:
-    serving.keepsake(data, "call", "retain", "--content", "Tea is at four.", "--bank", "api")
+    serving.keepsake(data, "call", "retain", "--dialect", "hindsight", "--content", "Tea is at four.", "--bank", "api")
     one, two = repository(tmp_path / "one" / "api"), repository(tmp_path / "two" / "api")
     with inside(data, one) as first, inside(data, two) as second:
         before = recalled(first, "tea")
@@ -161,7 +163,9 @@ def test_a_key_that_may_make_no_banks_makes_none(tmp_path: Path, data: Path) -> 
 
 
 def test_kiro_knows_this_project_and_no_other(tmp_path: Path, data: Path) -> None:
-    serving.keepsake(data, "call", "retain", "--content", "Their tea is at four.", "--bank", "theirs")
+    serving.keepsake(
+        data, "call", "retain", "--dialect", "hindsight", "--content", "Their tea is at four.", "--bank", "theirs"
+    )
     one, two = repository(tmp_path / "one" / "api"), repository(tmp_path / "two" / "api")
     for place in (one, two):
         with inside(data, place) as pipe:
@@ -207,7 +211,7 @@ def answered(pipe: Pipe, message: Json, *roots: Path | str) -> Json:
 def with_roots(data: Path, cwd: Path) -> Iterator[Pipe]:
     first = initialize()
     first["params"]["capabilities"] = {"roots": {"listChanged": True}}
-    with serving.piped(data, "-m", "keepsake", "stdio", "--bank", ".", cwd=cwd) as pipe:
+    with serving.piped(data, "-m", "keepsake", "stdio", "--dialect", "hindsight", "--bank", ".", cwd=cwd) as pipe:
         pipe.ask(first)
         pipe.send(notification("notifications/initialized"))
         yield pipe

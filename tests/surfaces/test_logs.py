@@ -12,7 +12,17 @@ KEY = "ks_live_" + "0123456789abcdef" * 4
 
 
 def test_a_line_has_fields_and_nothing_of_what_was_said(tmp_path: Path) -> None:
-    ran = typed(tmp_path, "call", "delete_memory", "--memory_id", "999", log_level="info", log_format="json")
+    ran = typed(
+        tmp_path,
+        "call",
+        "delete_memory",
+        "--dialect",
+        "hindsight",
+        "--memory_id",
+        "999",
+        log_level="info",
+        log_format="json",
+    )
 
     line, sentence = ran.err.splitlines()
     told = json.loads(line)
@@ -27,7 +37,17 @@ def test_a_line_has_fields_and_nothing_of_what_was_said(tmp_path: Path) -> None:
 
 
 def test_lines_for_people_have_no_colour_where_no_terminal_is(tmp_path: Path) -> None:
-    ran = typed(tmp_path, "call", "delete_memory", "--memory_id", "999", log_level="info", log_format="pretty")
+    ran = typed(
+        tmp_path,
+        "call",
+        "delete_memory",
+        "--dialect",
+        "hindsight",
+        "--memory_id",
+        "999",
+        log_level="info",
+        log_format="pretty",
+    )
 
     assert "refused" in ran.err and "\x1b" not in ran.err
 

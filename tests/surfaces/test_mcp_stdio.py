@@ -10,7 +10,7 @@ import pytest
 from tests.surfaces import probes, serving
 from tests.surfaces.serving import META, Pipe, called, initialize, marked, notification, request, until
 
-PRODUCT = ("-m", "keepsake", "stdio")
+PRODUCT = ("-m", "keepsake", "stdio", "--dialect", "hindsight")
 
 
 @pytest.fixture(scope="module")

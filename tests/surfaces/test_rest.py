@@ -16,17 +16,27 @@ SHARED = {"Content-Type": "application/json"}
 #: or in what is imported that a store can hold, an answer's shape where a language model is, a change that changes
 #: something, a project's identity.
 _UNSAID = (
+    "artifact[.][a-z]+",
     "bank[.]alias",
     "bank[.]sync",
+    "calc[.]evaluate",
     "check[.]add",
+    "client[.]bundle",
+    "code[.][a-z]+",
+    "exec[.]enrol",
+    "graph[.][a-z]+",
     "import",
     "key[.]create",
     "key[.]revoke",
+    "memory[.]browse",
     "memory[.]reflect",
     "memory[.]retain",
+    "memory[.]timeline",
     "model[.]update",
     "proposal[.]create",
+    "session[.][a-z]+",
     "user[.][a-z]+",
+    "web[.][a-z]+",
 )
 UNSAID = f"""
 [[operations]]
@@ -146,14 +156,17 @@ def test_what_comes_back_is_what_the_document_says(address: str, document: dict[
         Draft202012Validator(schema).validate(answer.json())
 
 
-def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
+# In parts, so that several processes share the work.
+@pytest.mark.parametrize("part", ["[a-ch-l]", "[d-gm-o]", "[p-z]"])
+def test_schemathesis_finds_nothing(part: str, tmp_path: Path) -> None:
     with serving.serving(tmp_path, tenant_api_key="secret", rate_limit=1_000_000, body_limit=1 << 25) as address:
         (tmp_path / "schemathesis.toml").write_text(UNSAID)
         command = [str(Path(sys.executable).with_name("schemathesis")), "run", f"{address}/openapi.json"]
         command += ["--header", "Authorization: Bearer secret", "--exclude-path-regex", "probe[.]", "--no-color"]
-        command += ["--generation-deterministic", "--max-examples", "12", "--phases", "examples,coverage,fuzzing"]
+        command += ["--include-path-regex", f"operations/{part}"]
+        command += ["--generation-deterministic", "--max-examples", "8", "--phases", "examples,coverage,fuzzing"]
         # No text may hold a NUL; saying so for each would cost every reader of a schema.
         command += ["--generation-allow-x00", "false"]
-        told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=200)
+        told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=400)
 
     assert told.returncode == 0, "\n".join(line[:300] for line in told.stdout.splitlines())

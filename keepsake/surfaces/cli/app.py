@@ -16,6 +16,7 @@ from keepsake.surfaces.cli import (
     config,
     connect,
     doctor,
+    exec_tools,
     importing,
     keys,
     overview,
@@ -48,6 +49,7 @@ app.add_typer(users.app, name="user")
 app.add_typer(approvals.app, name="approvals")
 app.add_typer(banks.app, name="bank")
 app.add_typer(checks.app, name="check")
+app.add_typer(exec_tools.app, name="tool")
 app.add_typer(config.app, name="config")
 app.command("status")(overview.status)
 app.command("doctor")(doctor.examine)

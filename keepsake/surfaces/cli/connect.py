@@ -12,7 +12,7 @@ from keepsake import dispatch
 from keepsake.core.errors import BadInput, KeepsakeError
 from keepsake.core.lazy import lazy
 from keepsake.core.models import InBank
-from keepsake.ops import keys
+from keepsake.ops import banks, bundling, keys
 from keepsake.settings import Settings
 from keepsake.surfaces.cli import show
 from keepsake.surfaces.cli.options import DataDir, Json, effective
@@ -57,6 +57,9 @@ def connect(  # noqa: PLR0913  # typer reads a command's options from its parame
     *,
     bank: Annotated[str | None, typer.Option(metavar="NAME", help="Reach this bank alone, not the project's.")] = None,
     dialect: Annotated[str | None, typer.Option(metavar="NAME", help="Which set of tools to speak.")] = None,
+    tier: Annotated[
+        keys.Tier | None, typer.Option(help="Which of xerotier's tools the key opens; makes a key.")
+    ] = None,
     write: Annotated[bool, typer.Option("--write", help="Write the files; without it they are only shown.")] = False,
     hooks: Annotated[bool, typer.Option("--hooks", help="Let Keepsake see what the agent does.")] = False,
     rules: Annotated[bool, typer.Option(help="Tell the agent about its memory in its rules file.")] = True,
@@ -73,8 +76,12 @@ def connect(  # noqa: PLR0913  # typer reads a command's options from its parame
     needs = bool(target.url) and asyncio.run(_asks(target.url))
     if key and len(chosen) > 1:
         raise BadInput("A key is for one client. Connect each with --key by itself.")
-    made = _key(settings, target, chosen[0]) if write and (key or (needs and not settings.api_key)) else None
-    target = replace(target, has_key=key or needs)
+    key = key or tier is not None
+    made = None
+    if write and (key or (needs and not settings.api_key)):
+        made = _granted(settings, target, chosen[0], tier)
+    inside = made.secret if made is not None and key and target.url and not chosen[0].reads_variables else ""
+    target = replace(_placed(settings, target, made), has_key=key or needs, secret=inside)
     done = [_connected(one, place, Wanted(target, _instructions(target, one), hooks, rules), write) for one in chosen]
     if settings.database_url and not target.url:
         # It may hold a password, so it stays out of their files.
@@ -141,8 +148,8 @@ def _target(settings: Settings, bank: str | None, dialect: str | None, url: str 
 
 def _instructions(target: Target, client: Client) -> str:
     """What the client's rules say, which depends on whether it reaches one bank or all."""
-    table = catalog.DIALECTS if target.only(client) is None else {**catalog.DIALECTS, **catalog.BOUND}
-    return table[target.dialect].instructions
+    bound = None if target.only(client) is None else catalog.BOUND.get(target.dialect)
+    return (bound or catalog.DIALECTS[target.dialect]).instructions
 
 
 async def _asks(url: str) -> bool:
@@ -162,17 +169,28 @@ def _is_near(url: str) -> bool:
         return False
 
 
-def _key(settings: Settings, target: Target, client: Client) -> keys.NewKey:
+def _granted(settings: Settings, target: Target, client: Client, tier: keys.Tier | None) -> bundling.Granted:
     """Make the client's key, in place of the one it had; a server elsewhere needs a key to make one."""
     if target.url and not settings.api_key and not _is_near(target.url):
         raise BadInput(
             f"{target.url} wants a key, and making one there needs one too. Set KEEPSAKE_API_KEY to a key of its owner."
         )
-    name = f"{client.name}@{target.bank or 'all'}"
-    held = ask(settings, keys.list_)
-    if any(one.name == name for one in held.keys):
-        ask(settings, keys.revoke, name=name)
-    return ask(settings, keys.create, name=name, banks=None if target.bank is None else [target.bank])
+    is_workspace = target.dialect == "xerotier"
+    return ask(
+        settings, bundling.bundle, client=client.name, bank=target.bank, tier=tier or "all", workspace=is_workspace
+    )
+
+
+def _placed(settings: Settings, target: Target, made: bundling.Granted | None) -> Target:
+    """The target as xerotier's addresses know it, where that is what it speaks."""
+    if target.dialect != "xerotier" or not target.url:
+        return target
+    if made is not None:
+        return replace(target, workspace=made.workspace or "", project=made.project)
+    # Without a key the address needs no project; a bank that is not there yet has no workspace.
+    known = ask(settings, banks.list_).banks if target.bank else []
+    found = next((one.workspace for one in known if one.name == target.bank), None)
+    return replace(target, workspace=found or ("" if target.bank is None else "<workspace_id>"))
 
 
 def _connected(client: Client, place: Place, wanted: Wanted, write: bool) -> Done:
@@ -197,8 +215,10 @@ def _todo(client: Client, wanted: Wanted) -> list[str]:
     target = wanted.target
     if target.has_key and client.name == "vscode" and target.url:
         todo.append("VS Code asks for the key when it starts the server.")
-    elif target.has_key and target.url and not (client.variable or client.key == "mcp_servers"):
-        todo.append(f"{client.title} cannot read a variable here: give it the header `Authorization: Bearer …` itself.")
+    elif target.secret:
+        todo.append("The key is in its file: keep that to yourself, and out of version control (.gitignore).")
+    elif target.has_key and target.url and not client.reads_variables:
+        todo.append(f"{client.title} cannot read a variable here: --key writes the key into its file.")
     elif target.has_key:
         todo.append(f"Set {clients.KEY_VARIABLE} in the environment that starts {client.title}.")
     if target.url and wanted.hooks and client.hooks is not None:
@@ -236,7 +256,7 @@ def _tell(done: list[Done], write: bool) -> None:
         show.line("Nothing is written yet; the same with --write does it.")
 
 
-def _tell_key(made: keys.NewKey | None, needs: bool) -> None:
+def _tell_key(made: bundling.Granted | None, needs: bool) -> None:
     if made is None:
         if needs:
             show.line(f"A key is made with --write, or set {clients.KEY_VARIABLE} to one that you have.")

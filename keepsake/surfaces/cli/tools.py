@@ -12,7 +12,7 @@ from keepsake.surfaces.cli import arguments, show
 from keepsake.surfaces.cli.options import effective
 from keepsake.surfaces.cli.reach import ask_tool
 from keepsake.tools import catalog, gate
-from keepsake.tools.dialect import Dialect, Tool, schema
+from keepsake.tools.dialect import Dialect, Text, Tool, schema
 
 #: The command's own options with a value, and those without.
 OWN, FLAGS = ("dialect", "bank", "json-args", "data-dir", "database-url"), ("json", "list", "help")
@@ -26,7 +26,7 @@ Lists take their option several times, or a JSON array; objects are JSON.
   --bank NAME          Stay within this bank.
   --data-dir FOLDER    Folder of the SQLite database.
   --database-url URL   PostgreSQL to use instead.
-  --json               Print one JSON document; results always are.
+  --json               Print one JSON document; only results that are a text to read are not one without it.
   --list               List the tools.
   TOOL --help          Show the arguments of a tool.
 """
@@ -60,7 +60,11 @@ def call(words: Words = None) -> None:
         given = {**arguments.document(own["json-args"]), **given}
     settings = effective(own.get("data-dir"), own.get("database-url"))
     result = ask_tool(settings, dialect, tool, given, own.get("bank"))
-    show.document(result.model_dump(mode="json", exclude_none=True))
+    if isinstance(result, Text) and "json" not in own:
+        for line in result.told().splitlines():
+            show.line(line)
+    else:
+        show.document(result.model_dump(mode="json", exclude_none=True))
 
 
 def split(words: Sequence[str]) -> tuple[str | None, dict[str, str], list[str]]:

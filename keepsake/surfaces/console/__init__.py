@@ -1,0 +1,1 @@
+"""The web console: server-rendered pages over the same operations as every other surface, with no rights of its own."""
