@@ -16,7 +16,8 @@ help:
 	@echo "make bench          measure speed; make bench-quality measures how good recall is"
 	@echo "make soak           100 kill -9 cycles under load on both stores"
 	@echo "make clients        connect real MCP clients and print a table"
-	@echo "make docs           write docs/reference from the declarations; make picture draws the README's picture"
+	@echo "make docs           write docs/reference from the declarations"
+	@echo "make picture        draw the README's pictures: of a first success, and of the console"
 	@echo "make plugin         write the plugin for Claude Code from the table of clients"
 	@echo "make lock           write the lock files                          (ARGS=--upgrade)"
 	@echo "make clean          remove .venv, .cache and whatever else was made here"
@@ -55,6 +56,7 @@ plugin: $(VENV)/.installed-test
 
 picture: $(VENV)/.installed-test
 	$(BIN)/python scripts/picture.py docs/images/first-success.svg
+	PYTHONPATH=. $(BIN)/python scripts/screens.py docs/images
 
 lock:
 	scripts/lock $(ARGS)

@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from keepsake.core.operation import SCOPES, AnyOperation, Effect
+from keepsake.ops import everything
 
+#: Every operation of the product; other tests declare some of their own in the same process.
+REGISTRY = {id: one for id, one in everything.REGISTRY.items() if not id.startswith("probe.")}
 EVERY = frozenset(SCOPES)
 #: What a key gets unless told otherwise.
 DEFAULT = EVERY - {"admin", "memory:delete"}

@@ -9,11 +9,11 @@ from keepsake import worker
 from keepsake.core.errors import KeepsakeError
 from keepsake.core.operation import Effect
 from keepsake.core.principal import LOCAL_ORG, local_owner
-from keepsake.ops.everything import REGISTRY
 from keepsake.store.engine import Tx
 from tests.auth.conftest import Json, as_
 from tests.conftest import Database
 from tests.isolation import asking
+from tests.isolation.declared import REGISTRY
 from tests.isolation.staging import MINE, OTHER_ORG, SHARED, Stage, staged
 
 #: In what everyone stores, so that a search finds it wherever it may look.

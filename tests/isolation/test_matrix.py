@@ -8,14 +8,13 @@ from pathlib import Path
 import httpx
 
 from keepsake.core.operation import AnyOperation, Effect
-from keepsake.ops.everything import REGISTRY
 from keepsake.surfaces.http import Site
 from keepsake.tools import catalog, gate
 from keepsake.tools.dialect import Prompt
 from tests.auth.conftest import Json, opened
 from tests.conftest import Database
 from tests.isolation import asking
-from tests.isolation.declared import Call, Claim, expected
+from tests.isolation.declared import REGISTRY, Call, Claim, expected
 from tests.isolation.staging import SHARED, Door, Stage, doors, staged
 
 NOWHERE = "nowhere"
