@@ -10,12 +10,13 @@ from pathlib import Path
 
 from playwright.async_api import async_playwright
 
-from keepsake.core.principal import DEFAULT_SCOPES, LOCAL_ORG, Principal
+from keepsake import dispatch
+from keepsake.auth import verify
 from keepsake.worker import step
-from tests.auth.conftest import Served, as_, served
+from tests.auth.conftest import Served, served
 from tests.console.conftest import CHROMIUM
 from tests.console.knowing import do, knowing
-from tests.console.looking import DESKTOP, PHONE, Looker, looking
+from tests.console.looking import DESKTOP, PHONE, Looker, add_person, looking
 
 #: What else the bank knows.
 FACTS = (
@@ -29,7 +30,7 @@ FACTS = (
 PICTURES = (
     ("home", "/console", DESKTOP, "light"),
     ("memories", "/console/b/default/memories?q=who+decided+that+refresh+tokens+rotate", DESKTOP, "light"),
-    ("graph", "/console/b/default/graph?center={decision}&depth=2", DESKTOP, "dark"),
+    ("graph", "/console/b/default/graph?around={decision}&depth=2", DESKTOP, "dark"),
     ("decisions", "/console/b/default/decisions", DESKTOP, "light"),
     ("clients", "/console/settings/clients/claude-code?only=default&tier=all", DESKTOP, "light"),
     ("approve", "/console/approve/{proposal}", PHONE, "light"),
@@ -42,20 +43,21 @@ async def filled(server: Served) -> dict[str, str]:
     stored = [(await do(server.app, "memory.retain", content=fact, tags=["atlas-api"]))["id"] for fact in FACTS]
     while await step(server.app, ["enrich"]):
         pass
-    agent = Principal(LOCAL_ORG, "key:claude-code@atlas-api", DEFAULT_SCOPES, key=1)
-    asked = await as_(
-        server.app,
-        agent,
-        "proposal.create",
-        operation="memory.forget",
-        arguments={"id": stored[2]},
-        reason="Staging moved to another provider; nothing there is rebuilt any more.",
-    )
+    key = await do(server.app, "key.create", name="claude-code@atlas-api")
+    agent = await verify.principal(server.app.store, server.app.settings, key["secret"], open_door=False)
+    given = {
+        "operation": "memory.forget",
+        "arguments": {"id": stored[2]},
+        "reason": "Staging moved to another provider; nothing there is rebuilt any more.",
+    }
+    asked = await dispatch.call(server.app.ctx(agent), "proposal.create", given)
+    await add_person(server, "ada", "owner")
     return {"decision": known["new"], "proposal": str(asked.model_dump()["id"])}
 
 
 async def taken(someone: Looker, folder: Path, ids: dict[str, str]) -> None:
     """Every picture."""
+    await someone.enter()
     for name, path, width, theme in PICTURES:
         await someone.as_seen(width, theme)
         status = await someone.go(path.format(**ids))
