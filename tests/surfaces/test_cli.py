@@ -24,7 +24,10 @@ SECRET = re.compile(r"ks_live_[0-9a-f]{64}")
     [
         ("version", {"version", "python"}),
         ("status", {"version", "store", "banks", "memories", "jobs", "failing", "embedding", "keys"}),
-        ("bank create work", {"name", "title", "mission", "disposition", "created_at", "repository"}),
+        (
+            "bank create work",
+            {"name", "title", "mission", "disposition", "created_at", "repository", "uuid", "workspace"},
+        ),
         ("bank list", {"banks"}),
         ("key list", {"keys"}),
         ("config list", {"settings"}),

@@ -33,7 +33,7 @@ def test_each_connected_client_is_asked_from_its_file_to_its_tools(keepsake: Ter
     told = found(keepsake)
 
     words = f"{entries.command()[0]} stdio --bank work --data-dir {keepsake.folder}"
-    assert told == dict.fromkeys(names, ("ok", f"`{words}` starts and lists 26 tools", ""))
+    assert told == dict.fromkeys(names, ("ok", f"`{words}` starts and lists 10 tools", ""))
 
 
 @pytest.mark.parametrize("name", [name for name, client in clients.CLIENTS.items() if client.hooks is not None])
@@ -115,5 +115,5 @@ def test_a_server_elsewhere_is_asked_at_the_clients_address(keepsake: Terminal, 
         alive = found(keepsake)["cursor"]
     dead = found(keepsake)["cursor"]
 
-    assert alive == ("ok", f"{server.url}/mcp answers and lists 29 tools", "")
-    assert dead[0] == "problem" and f"Nothing answers at {server.url}/mcp" in dead[1]
+    assert alive == ("ok", f"{server.url}/keepsake/mcp answers and lists 10 tools", "")
+    assert dead[0] == "problem" and f"Nothing answers at {server.url}/keepsake/mcp" in dead[1]

@@ -25,11 +25,11 @@ async def show(visit: Visit) -> Response:
 
 
 async def _page(visit: Visit, verified: audit.Verified | None = None) -> Response:
-    asked = {name: visit.query(name)[:200].strip() for name in ("only", "principal", "operation")}
+    asked = {name: visit.query(name)[:200].strip() for name in ("within", "principal", "operation")}
     offset = visit.number("offset")
     found = await visit.ask(
         audit.list_,
-        only_bank=asked["only"] or None,
+        only_bank=asked["within"] or None,
         principal=asked["principal"] or None,
         operation=asked["operation"] or None,
         limit=PAGE + 1,
