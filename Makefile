@@ -3,15 +3,15 @@ PYTHON ?= python3
 VENV ?= .venv
 # What to add to the command: make serve ARGS="--port 9000", make test ARGS="-k recall".
 ARGS ?=
-# Test processes at once; each starts its own servers.
-JOBS ?= 2
+# Test processes at once; each starts its own servers and waits for them, so there may be more than cores.
+JOBS ?= 3
 BIN := $(VENV)/bin
 
 .PHONY: help serve test check bench bench-quality soak clients docs plugin picture lock clean
 
 help:
 	@echo "make serve          install and serve on http://127.0.0.1:8888   (ARGS=\"--port 9000\")"
-	@echo "make test           install what tests need and run everything    (ARGS=\"-k recall\", JOBS=2)"
+	@echo "make test           install what tests need and run everything    (ARGS=\"-k recall\", JOBS=3)"
 	@echo "make check          linter, formatter and type checker only"
 	@echo "make bench          measure speed; make bench-quality measures how good recall is"
 	@echo "make soak           100 kill -9 cycles under load on both stores"
