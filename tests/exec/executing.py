@@ -1,7 +1,6 @@
 """Tools enrolled, asked for, agreed to and run, in process and on a store that a test chooses."""
 
 import asyncio
-import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -12,12 +11,29 @@ from keepsake import dispatch
 from keepsake.context import App, Ctx
 from keepsake.core.principal import Principal, Rights, local_owner
 from keepsake.ops import running
+from keepsake.services import sandbox
+from keepsake.services.sandbox import Program
 from keepsake.store import users
 from keepsake.store.engine import Tx
 
 Json = dict[str, Any]
+
+
+async def _unheard(_: bytes) -> None:
+    """Nobody listens."""
+
+
+def _why_not() -> str:
+    """Why the sandbox does not work here: there is none, or this machine lets nobody make one."""
+    try:
+        ended = asyncio.run(sandbox.run(Program(["true"], "probe"), _unheard, asyncio.Event()))
+    except sandbox.Refused as refused:
+        return str(refused)
+    return "" if ended.state == "succeeded" else f"The sandbox does not work here: {ended.reason}"
+
+
 #: Why a test of the sandbox cannot be run here; empty where it can.
-NO_SANDBOX = "" if shutil.which("bwrap") else "bubblewrap is not installed here"
+NO_SANDBOX = _why_not()
 needs_sandbox = pytest.mark.skipif(bool(NO_SANDBOX), reason=NO_SANDBOX or "never")
 ANY = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 

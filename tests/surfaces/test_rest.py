@@ -157,14 +157,14 @@ def test_what_comes_back_is_what_the_document_says(address: str, document: dict[
 
 
 # In parts, so that several processes share the work.
-@pytest.mark.parametrize("part", ["[a-ch-l]", "[d-gm-o]", "[p-z]"])
+@pytest.mark.parametrize("part", ["[a-cl]", "[d-k]", "m", "[n-z]"])
 def test_schemathesis_finds_nothing(part: str, tmp_path: Path) -> None:
     with serving.serving(tmp_path, tenant_api_key="secret", rate_limit=1_000_000, body_limit=1 << 25) as address:
         (tmp_path / "schemathesis.toml").write_text(UNSAID)
         command = [str(Path(sys.executable).with_name("schemathesis")), "run", f"{address}/openapi.json"]
         command += ["--header", "Authorization: Bearer secret", "--exclude-path-regex", "probe[.]", "--no-color"]
         command += ["--include-path-regex", f"operations/{part}"]
-        command += ["--generation-deterministic", "--max-examples", "8", "--phases", "examples,coverage,fuzzing"]
+        command += ["--generation-deterministic", "--max-examples", "4", "--phases", "examples,coverage,fuzzing"]
         # No text may hold a NUL; saying so for each would cost every reader of a schema.
         command += ["--generation-allow-x00", "false"]
         told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=400)
