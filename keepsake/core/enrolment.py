@@ -157,7 +157,10 @@ class Enrolment(Given):
         if (self.argv is None) == (self.http is None):
             raise ValueError("give either argv or http")
         if self.argv is not None and template.names(self.argv[0]):
-            raise ValueError("argv: the program itself cannot be an argument; give the program and each argument as a word of its own")
+            raise ValueError(
+                "argv: the program itself cannot be an argument; "
+                "give the program and each argument as a word of its own"
+            )
         if self.approval == "none" and self.effect != "read":
             raise ValueError("approval: only what reads may run without anyone's agreement")
         self._check_places()
