@@ -9,20 +9,11 @@ from keepsake.surfaces import logs
 from tests.surfaces.helpers import typed
 
 KEY = "ks_live_" + "0123456789abcdef" * 4
+REFUSED = ("call", "delete_memory", "--dialect", "hindsight", "--memory_id", "999")
 
 
 def test_a_line_has_fields_and_nothing_of_what_was_said(tmp_path: Path) -> None:
-    ran = typed(
-        tmp_path,
-        "call",
-        "delete_memory",
-        "--dialect",
-        "hindsight",
-        "--memory_id",
-        "999",
-        log_level="info",
-        log_format="json",
-    )
+    ran = typed(tmp_path, *REFUSED, log_level="info", log_format="json")
 
     line, sentence = ran.err.splitlines()
     told = json.loads(line)
@@ -37,17 +28,7 @@ def test_a_line_has_fields_and_nothing_of_what_was_said(tmp_path: Path) -> None:
 
 
 def test_lines_for_people_have_no_colour_where_no_terminal_is(tmp_path: Path) -> None:
-    ran = typed(
-        tmp_path,
-        "call",
-        "delete_memory",
-        "--dialect",
-        "hindsight",
-        "--memory_id",
-        "999",
-        log_level="info",
-        log_format="pretty",
-    )
+    ran = typed(tmp_path, *REFUSED, log_level="info", log_format="pretty")
 
     assert "refused" in ran.err and "\x1b" not in ran.err
 
