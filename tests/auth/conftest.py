@@ -17,6 +17,7 @@ from keepsake.context import App
 from keepsake.core.principal import Principal, local_owner
 from keepsake.surfaces import serve
 from keepsake.surfaces.http import Site
+from tests.conftest import prepared
 
 Json = dict[str, Any]
 
@@ -72,7 +73,7 @@ def at(app: App, moment: int) -> App:
 @asynccontextmanager
 async def opened(folder: Path, **environment: str) -> AsyncIterator[App]:
     """An application over a store, without a server."""
-    async with context.open(settings.load(environment, data_dir=folder, worker=False)) as app:
+    async with context.open(settings.load(environment, data_dir=prepared(folder), worker=False)) as app:
         yield app
 
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.conftest import execute
+from tests.conftest import COPY, execute
 from tests.surfaces import serving
 from tests.surfaces.serving import BOTH, Client, called, initialize, messages, notification, request
 
@@ -212,7 +212,7 @@ def test_an_unknown_method_is_an_error(product: Client) -> None:
 def postgres_url(postgres_server: str) -> Iterator[str]:
     """A database of its own, made from the migrated one."""
     name = f"surfaces_{secrets.token_hex(6)}"
-    asyncio.run(execute(postgres_server.format("postgres"), f"CREATE DATABASE {name} TEMPLATE template"))
+    asyncio.run(execute(postgres_server.format("postgres"), f"CREATE DATABASE {name} {COPY}"))
     yield postgres_server.format(name)
     asyncio.run(execute(postgres_server.format("postgres"), f"DROP DATABASE {name} WITH (FORCE)"))
 
