@@ -14,7 +14,7 @@ help:
 	@echo "make test           install what tests need and run everything    (ARGS=\"-k recall\", JOBS=3)"
 	@echo "make check          linter, formatter and type checker only"
 	@echo "make bench          measure speed; make bench-quality measures how good recall is"
-	@echo "make soak           100 kill -9 cycles under load on both stores"
+	@echo "make soak           the full counts of crashes and races on both stores (about an hour)"
 	@echo "make clients        connect real MCP clients and print a table"
 	@echo "make docs           write docs/reference from the declarations"
 	@echo "make picture        draw the README's pictures: of a first success, and of the console"

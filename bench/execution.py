@@ -1,9 +1,8 @@
-"""What governed execution costs: `python -m bench.execution [postgres]`; the bar: 150 ms CPU for a sandboxed `true`."""
+"""What governed execution costs, a command by itself and whole invocations over MCP."""
 
 import asyncio
 import json
 import resource
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -81,11 +80,11 @@ async def served(url: str, pid: int) -> dict[str, float]:
     ended = [one[-1].get("result", {}) for one in all_of_them]
     states = [one.get("structuredContent", {}).get("status") for one in ended if isinstance(one, dict)]
     return {
-        "ms CPU, a whole invocation of `true` over MCP, server and children": each,
-        f"of {AT_ONCE} at once succeeded": float(states.count("succeeded")),
-        "messages of progress in all": float(sum(len(one) - 1 for one in all_of_them)),
-        "s until the last had its answer (each works 2.5 s)": passed,
-        "s CPU for all of them": used,
+        "invocation ms CPU": each,
+        "succeeded": float(states.count("succeeded")),
+        "messages": float(sum(len(one) - 1 for one in all_of_them)),
+        "s until the last answer": passed,
+        "s CPU": used,
     }
 
 
@@ -96,29 +95,12 @@ async def _operation(client: httpx.AsyncClient, id: str, **given: object) -> dic
     return made
 
 
+def costs() -> tuple[float, float]:
+    """Milliseconds of CPU of `true` in a sandbox and without one, server and children."""
+    return asyncio.run(run(Sandbox())), asyncio.run(run(Sandbox(kind="none")))
+
+
 def measured(url: str = "") -> dict[str, float]:
     """The figures of one store."""
-    told = {
-        "ms CPU, `true` in its sandbox (bar 150)": asyncio.run(run(Sandbox())),
-        "ms CPU, `true` without one": asyncio.run(run(Sandbox(kind="none"))),
-    }
     with tempfile.TemporaryDirectory() as folder, server(Path(folder), url, worker=True) as (address, pid):
-        told |= asyncio.run(served(address, pid))
-    return told
-
-
-def main() -> None:
-    """Measure one store."""
-    if "postgres" in sys.argv:
-        from bench.__main__ import postgres
-
-        with postgres() as url:
-            told = measured(url)
-    else:
-        told = measured()
-    for what, figure in told.items():
-        print(f"  {what:<72}{figure:>10.2f}")
-
-
-if __name__ == "__main__":
-    main()
+        return asyncio.run(served(address, pid))

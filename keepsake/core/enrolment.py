@@ -144,6 +144,7 @@ class Enrolment(Given):
     effect: Effect = Field("mutate", description="read, mutate or destructive; this decides who may ask.")
     approval: Policy = Field("person", description="Who must agree; none is for what only reads.")
     approval_s: int = Field(86_400, ge=60, le=2_592_000, description="Seconds that it may wait for that.")
+    queue_s: int = Field(900, ge=60, le=86_400, description="Seconds that a yes is good for, until its turn comes.")
     concurrency: int = Field(1, ge=1, le=100, description="How many may run at once.")
     window_s: int = Field(600, ge=1, le=86_400, description="Seconds in which the same request is the same run.")
     banks: list[KnownBank] = Field(

@@ -28,8 +28,6 @@ OPEN: tuple[State, ...] = ("awaiting_approval", "queued", "running")
 WAITING: tuple[State, ...] = ("awaiting_approval", "queued")
 #: How long whoever runs it may be silent before nobody knows what became of it.
 LEASE = 30 * SECOND
-#: How long an approved one may wait for its turn.
-QUEUED = 900 * SECOND
 #: Which may follow which; the end of an unknown one is what an operator finds, or whoever ran it tells late.
 FOLLOWS: Mapping[State, frozenset[State]] = {
     "awaiting_approval": frozenset({"queued", "denied", "expired", "cancelled"}),

@@ -19,14 +19,16 @@ from keepsake.core.models import Result
 from keepsake.core.principal import LOCAL_ORG
 from keepsake.ops import status
 from keepsake.settings import Settings
-from keepsake.store import banks, checkup, jobs
+from keepsake.store import banks, checkup, exec_tools, jobs
 from keepsake.store.engine import Tx
 
 if TYPE_CHECKING:
-    from keepsake.services import remote, rerank
+    from keepsake.services import remote, rerank, sandbox, subprocess_git
 else:
     remote = lazy("keepsake.services.remote")
     rerank = lazy("keepsake.services.rerank")
+    sandbox = lazy("keepsake.services.sandbox")
+    subprocess_git = lazy("keepsake.services.subprocess_git")
 
 OLDEST_PYTHON = (3, 11)
 #: Below the first the doctor speaks up, below the second it calls it a problem.
@@ -202,6 +204,36 @@ async def meaning(app: App) -> Finding:
     now = await app.store.read(LOCAL_ORG, body)
     told = "is coming in" if now.is_new else "is current"
     return ok("embedding", f"{now.model} {told}; memories that wait for it: {now.waiting:,}")
+
+
+async def git() -> Finding:
+    """Git, for whoever learns from repositories."""
+    try:
+        told = await subprocess_git.whole(subprocess_git.Command(["version"], patience_s=10))
+    except KeepsakeError as error:
+        mend = "apt install git, where the worker runs; until then no bank learns from a repository."
+        return note("git", str(error).partition(". ")[0] + ".", mend)
+    return ok("git", told.decode("utf-8", "replace").strip())
+
+
+async def walled(app: App) -> int:
+    """How many enrolled commands are to run in a sandbox here."""
+    found = await app.store.read(LOCAL_ORG, lambda tx: exec_tools.listed(tx, LOCAL_ORG))
+    wanted = [one for one in found if one.definition.argv and one.definition.sandbox.kind != "none"]
+    return len(wanted) if app.settings.worker else 0
+
+
+async def walls(commands: int) -> Finding:
+    """The sandbox of enrolled commands: one is made."""
+    told = problem if commands else note
+    or_none = "or enrol them with --no-sandbox: then they see all that the server sees."
+    if missing := sandbox.missing():
+        found = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not there, so enrolled commands fail."
+        return told("sandbox", found, f"Install bubblewrap and util-linux where the worker runs, {or_none}")
+    if why := await sandbox.why_not():
+        mend = f"Let the server's user make namespaces (docs/guides/execution.md tells how), {or_none}"
+        return told("sandbox", f"bubblewrap makes no sandbox here ({why}), so enrolled commands fail.", mend)
+    return ok("sandbox", "bubblewrap made one")
 
 
 async def endpoints(settings: Settings) -> list[Finding]:

@@ -89,6 +89,7 @@ async def _row(tx: Tx, ctx: Ctx, given: Invoke, tool: ExecTool, arguments: str, 
     definition, held = tool.definition, deciding.credential(ctx.principal)
     session = ctx.connection.id if ctx.connection is not None else f"bank:{bank.id if bank else 0}"
     state = invocation.begun(definition.approval)
+    lasts = definition.queue_s if state == "queued" else definition.approval_s
     return Invocation(
         org=ctx.org,
         bank=bank.id if bank else 0,
@@ -106,7 +107,7 @@ async def _row(tx: Tx, ctx: Ctx, given: Invoke, tool: ExecTool, arguments: str, 
         window_until=ctx.now + definition.window_s * SECOND,
         state=state,
         created_at=ctx.now,
-        expires_at=ctx.now + (invocation.QUEUED if state == "queued" else definition.approval_s * SECOND),
+        expires_at=ctx.now + lasts * SECOND,
         readings=tuple(handed),
     )
 

@@ -7,6 +7,7 @@ from pydantic import Field
 from keepsake.auth import policy
 from keepsake.context import Changed, Ctx
 from keepsake.core import clock, ids, intake, invocation, proposal
+from keepsake.core.clock import SECOND
 from keepsake.core.enrolment import Policy
 from keepsake.core.errors import Conflict, Forbidden, NotFound
 from keepsake.core.invocation import OPEN, STATES, Decision, State
@@ -17,7 +18,7 @@ from keepsake.ops import deciding, previews
 from keepsake.ops.proposals import page
 from keepsake.store import banks, exec_tools, invocations, memories, records
 from keepsake.store.engine import Tx
-from keepsake.store.invocations import End, Invocation, Which
+from keepsake.store.invocations import End, Invocation, Verdict, Which
 
 #: Characters that are shown of a memory which whoever asks was handed.
 SHOWN = 300
@@ -76,7 +77,7 @@ def shown(ctx: Ctx, row: Invocation, output: str = "") -> InvocationStatus:
         started_at=_iso(row.started_at),
         ended_at=_iso(row.ended_at),
         exit_code=row.exit_code,
-        outcome=row.outcome or _WHY.get(state, ""),
+        outcome=row.outcome or why(row, state),
         output=output,
         decisions=[_decided(one) for one in row.decisions],
         settled_by=row.settled_by or None,
@@ -84,11 +85,23 @@ def shown(ctx: Ctx, row: Invocation, output: str = "") -> InvocationStatus:
     )
 
 
-_WHY: dict[State, str] = {
-    "expired": "Nobody agreed in time, or it was not begun in time. Ask again.",
-    "unknown": "Whoever ran it died: it may have done its work, in part or not at all. It is not run again; look what"
-    " it did, and have an operator settle it.",
-}
+def why(row: Invocation, state: State, hindrance: str = "") -> str:
+    """Why time has made this of an invocation, where that needs to be said."""
+    if state == "unknown":
+        return (
+            "Whoever ran it died: it may have done its work, in part or not at all. It is not run again; look what it"
+            " did, and have an operator settle it."
+        )
+    if state != "expired":
+        return ""
+    if row.state != "queued":
+        return "Nobody agreed in time. Ask again."
+    since = row.decisions[-1].at if row.decisions else row.created_at
+    agreed = "It was agreed to, but its" if row.decisions else "Its"
+    return (
+        f"{agreed} turn did not come within {(row.expires_at - since) // SECOND} s{hindrance}. Ask again;"
+        " `queue_s` of its enrolment lets it wait longer."
+    )
 
 
 def _iso(moment: int | None) -> str | None:
@@ -272,7 +285,8 @@ async def decided(tx: Tx, ctx: Ctx, row: Invocation, decision: Decision) -> Stat
         raise Conflict("The tool is not what it was when this was asked for, so it cannot be approved.")
     decisions = (*row.decisions, decision)
     to = invocation.decided(row.policy, decisions)
-    if not await invocations.decide(tx, row, decisions, to, ctx.now):
+    verdict = Verdict(decisions, to, ctx.now + tool.definition.queue_s * SECOND)
+    if not await invocations.decide(tx, row, verdict, ctx.now):
         raise Conflict("Someone else has decided at the same moment. Look again.")
     return to
 

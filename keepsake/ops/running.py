@@ -84,7 +84,7 @@ class Runs:
         due = await self.app.store.engine.look(lambda tx: invocations.due(tx, now, LOOKED_AT))
         busy: set[tuple[int, str]] = set()
         for one in due:
-            if one.state != "queued":
+            if one.state != "queued" or one.expires_at <= now:
                 await _lapsed(self.app, one)
             elif len(self.running) < MOST and (one.org, one.tool) not in busy:
                 await self._begin(one, busy)
@@ -140,7 +140,8 @@ async def _lapsed(app: App, due: Due) -> None:
         state = shows.state_of(ctx, row) if row is not None else due.state
         if row is None or state == row.state:
             raise Busy("Someone else was quicker.")
-        await invocations.end(tx, row, End(state, (row.state,)), ctx.now)
+        told = shows.why(row, state, await _hindrance(tx, row)) if state == "expired" else ""
+        await invocations.end(tx, row, End(state, (row.state,), told), ctx.now)
         if state == "unknown":
             await outcomes.remember(tx, ctx, row, outcomes.Came(state, "Nobody knows what became of it.", ""))
         return Changed(None, row.bank, [row.id])
@@ -148,6 +149,14 @@ async def _lapsed(app: App, due: Due) -> None:
     await app.embedding.static_model(app.store)
     with suppress(Busy):
         await ctx.change(body)
+
+
+async def _hindrance(tx: Tx, row: Invocation) -> str:
+    """What kept an invocation from its turn."""
+    tool = await exec_tools.named(tx, row.org, row.tool)
+    most = tool.definition.concurrency if tool is not None else 1
+    is_crowded = await invocations.running(tx, row.org, row.tool) >= most
+    return f": as many of the tool ran as may ({most})" if is_crowded else ": no worker took it"
 
 
 async def _started(app: App, due: Due, busy: set[tuple[int, str]]) -> tuple[Invocation, ExecTool, str] | None:
@@ -177,8 +186,6 @@ async def _why_not(tx: Tx, ctx: Ctx, row: Invocation, tool: ExecTool) -> str:
     """Why an invocation must not be run any more; empty when it may."""
     if tool.version != row.version:
         return CHANGED
-    if row.expires_at <= ctx.now:
-        return "It was not begun in time. Ask again."
     if await invocations.is_shut_out(tx, row, ctx.now):
         return "Whoever asked may ask no more."
     return ""

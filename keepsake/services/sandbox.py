@@ -17,6 +17,8 @@ from keepsake.services import seccomp
 
 #: What a program finds where it looks for others, and nothing else of ours.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#: The programs that make a sandbox.
+NEEDED = ("bwrap", "prlimit")
 #: By this a program knows which run it is, and we know what belongs to one.
 MARK = "EXEC_INVOCATION"
 #: Bytes that a program may print before it is ended as one that would never stop; whatever is kept of them.
@@ -26,6 +28,7 @@ TAIL = 4_096
 TMP, LARGEST_FILE, OPEN_FILES = 256 * 1024 * 1024, 1024 * 1024 * 1024, 1_024
 #: Users that belong to nobody, one for each run at a time: limits are counted by user.
 UIDS = range(61_000, 61_100)
+UNSTARTED = "It could not be started in its sandbox: "
 _CHUNK = 64 * 1024
 #: Seconds for what was printed last once a program has ended.
 _LAST_WORDS_S = 2.0
@@ -68,6 +71,21 @@ class Ended:
     reason: str = ""
 
 
+def missing() -> list[str]:
+    """What this machine lacks to make a sandbox."""
+    return [name for name in NEEDED if shutil.which(name, path=PATH) is None]
+
+
+async def why_not() -> str:
+    """Why no sandbox can be made here with what there is; empty where one was made."""
+
+    async def heard(_: bytes) -> None:
+        """It says nothing."""
+
+    ended = await run(Program(["true"], "probe", timeout_s=10), heard, asyncio.Event())
+    return "" if ended.state == "succeeded" else ended.reason.removeprefix(UNSTARTED).rstrip(".")
+
+
 async def run(program: Program, heard: Heard, cancelled: asyncio.Event) -> Ended:
     """Run a program to its end, its time or its cancellation; tells what it prints while it does."""
     with _folder(program) as folder, _user(program.sandbox) as uid, _filter(program) as calls:
@@ -90,7 +108,7 @@ def _ended(code: int, began: bytes) -> Ended:
         return Ended("succeeded", 0)
     if began.startswith(b"bwrap: "):
         told = began.decode("utf-8", "replace").partition("\n")[0].removeprefix("bwrap: ")[:300]
-        return Ended("failed", None, f"It could not be started in its sandbox: {told}.")
+        return Ended("failed", None, f"{UNSTARTED}{told}.")
     if code < 0:
         return Ended("failed", code, f"It was ended by signal {-code}.")
     return Ended("failed", code, f"It ended with code {code}.")
@@ -279,7 +297,7 @@ def _filter(program: Program) -> Iterator[int | None]:
 def _command(program: Program, uid: int | None, calls: int | None) -> list[str]:
     if program.sandbox.kind == "none":
         return list(program.argv)
-    bwrap, prlimit = shutil.which("bwrap", path=PATH), shutil.which("prlimit", path=PATH)
+    bwrap, prlimit = (shutil.which(name, path=PATH) for name in NEEDED)
     if bwrap is None or prlimit is None:
         raise Refused(
             "Commands run in a sandbox, and this machine has none: install bubblewrap (and util-linux) where the worker"
@@ -287,7 +305,10 @@ def _command(program: Program, uid: int | None, calls: int | None) -> list[str]:
         )
     limits = _limits(program, uid)
     known = [] if calls is None else ["--seccomp", str(calls)]
-    return [prlimit, *limits, "--", bwrap, *_walls(program), *known, "--", *program.argv]
+    # Where memory is short, a command goes before the server and its database do.
+    choom = shutil.which("choom", path=PATH) if os.access("/proc/self/oom_score_adj", os.W_OK) else None
+    first = [choom, "-n", "1000", "--"] if choom is not None else []
+    return [*first, prlimit, *limits, "--", bwrap, *_walls(program), *known, "--", *program.argv]
 
 
 def _limits(program: Program, uid: int | None) -> list[str]:

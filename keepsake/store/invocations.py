@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 
 from keepsake.core import ids
 from keepsake.core.enrolment import Effect, Policy
-from keepsake.core.invocation import LEASE, OPEN, QUEUED, WAITING, Decision, State
+from keepsake.core.invocation import LEASE, OPEN, WAITING, Decision, State
 from keepsake.store.engine import Row, Tx, Value
 from keepsake.store.readings import Reading
 
@@ -64,9 +64,10 @@ def _written(parts: Sequence[Reading] | Sequence[Decision]) -> str:
 
 
 async def insert(tx: Tx, invocation: Invocation) -> bool:
-    """Write a new one; False when the same was asked for within its window."""
+    """Write a new one; False when the same was asked for within its window, and not in vain."""
     await tx.run(
-        "UPDATE invocations SET same = NULL WHERE org = :org AND same = :same AND window_until <= :now",
+        "UPDATE invocations SET same = NULL WHERE org = :org AND same = :same"
+        " AND (window_until <= :now OR state = 'expired')",
         org=invocation.org,
         same=invocation.same,
         now=invocation.created_at,
@@ -129,7 +130,17 @@ async def count_open(tx: Tx, org: int, credential: str, now: int) -> int:
     return int(row["held"]) if row else 0
 
 
-async def decide(tx: Tx, was: Invocation, decisions: Sequence[Decision], state: State, now: int) -> bool:
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What decisions come to."""
+
+    decisions: Sequence[Decision]
+    state: State
+    #: Until when it may wait for its turn, where they let it run.
+    until: int
+
+
+async def decide(tx: Tx, was: Invocation, verdict: Verdict, now: int) -> bool:
     """Add a decision; False when it waits no more, or someone else decided meanwhile."""
     changed = await tx.run(
         "UPDATE invocations SET decisions = :decisions, state = :state,"
@@ -137,11 +148,11 @@ async def decide(tx: Tx, was: Invocation, decisions: Sequence[Decision], state: 
         " ended_at = CASE WHEN :state = 'denied' THEN CAST(:now AS BIGINT) ELSE NULL END,"
         " outcome = :outcome WHERE org = :org AND id = :id AND state = 'awaiting_approval' AND expires_at > :now"
         " AND decisions = :before",
-        decisions=_written(decisions),
-        state=state,
-        until=now + QUEUED,
+        decisions=_written(verdict.decisions),
+        state=verdict.state,
+        until=verdict.until,
         now=now,
-        outcome=decisions[-1].reason if state == "denied" else "",
+        outcome=verdict.decisions[-1].reason if verdict.state == "denied" else "",
         org=was.org,
         id=was.id,
         before=_written(was.decisions),
@@ -254,18 +265,19 @@ class Due:
     id: int
     tool: str
     state: State
+    expires_at: int
 
 
 async def due(tx: Tx, now: int, limit: int) -> list[Due]:
     """What is to be done now, in whatever org, the oldest first."""
     rows = await tx.all(
-        "SELECT org, id, tool, state FROM invocations WHERE state = 'queued'"
+        "SELECT org, id, tool, state, expires_at FROM invocations WHERE state = 'queued'"
         " OR (state = 'awaiting_approval' AND expires_at <= :now) OR (state = 'running' AND lease_until <= :now)"
         " ORDER BY id LIMIT :limit",
         now=now,
         limit=limit,
     )
-    return [Due(row["org"], row["id"], row["tool"], row["state"]) for row in rows]
+    return [Due(row["org"], row["id"], row["tool"], row["state"], row["expires_at"]) for row in rows]
 
 
 async def exist(tx: Tx) -> bool:

@@ -110,4 +110,4 @@ def later(app: App, by: int) -> App:
 async def waiting(app: App, ctx: Ctx | None = None, **more: object) -> Json:
     """An invocation that waits for a person."""
     await enrolled(app, **{"effect": "mutate", "approval": "person", **more})  # type: ignore[arg-type]  # of an enrolment
-    return await invoked(ctx or agent(app), text="x")
+    return await invoked(ctx or agent(app), str(more.get("name", "say")), text="x")

@@ -235,6 +235,27 @@ async def test_a_flood_is_kept_within_its_limit_and_what_never_stops_is_ended() 
     assert (endless.state, "MiB" in endless.reason) == ("failed", True)
 
 
+async def test_processes_are_counted_over_the_whole_command_and_memory_in_each() -> None:
+    forks = "i=0; while [ $i -lt 30 ]; do (sh -c 'sleep 3' &) ; i=$((i+1)); done"
+    large = f"{PYTHON} -c 'import time; x = bytearray(40 << 20); time.sleep(0.5); print(1)'"
+
+    _, few = await told(Program(["sh", "-c", forks], "few", sandbox=Sandbox(processes=10)))
+    _, three = await told(
+        Program(["sh", "-c", f"{large} & {large} & {large} & wait"], "x", sandbox=Sandbox(memory_mb=64))
+    )
+    _, one = await told(Program([PYTHON, "-c", "bytearray(80 << 20)"], "one", sandbox=Sandbox(memory_mb=64)))
+
+    assert b"fork" in few
+    assert (three, b"MemoryError" in one) == (b"1\n1\n1\n", True)
+
+
+@pytest.mark.skipif(shutil.which("choom", path=sandbox.PATH) is None, reason="There is no choom here.")
+async def test_where_memory_is_short_a_command_goes_before_the_server() -> None:
+    _, printed = await told(Program(["cat", "/proc/self/oom_score_adj"], "first"))
+
+    assert printed == b"1000\n"
+
+
 async def test_ends_are_told_as_they_are() -> None:
     missing, _ = await told(Program(["no-such-program"], "missing"))
     ends = [await told(Program(["sh", "-c", script], "ends")) for script in ("exit 3", "kill -9 $$")]

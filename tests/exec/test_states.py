@@ -22,8 +22,8 @@ from keepsake.store.invocations import Due
 from tests.auth.conftest import opened
 from tests.exec.executing import agent, enrolled, owner
 
-#: Seconds in which the same request is the same run, and for which an approval may be waited for.
-WINDOW, PATIENCE = 600, 3_600
+#: Seconds in which the same request is the same run, and for which an approval and then a turn may be waited for.
+WINDOW, PATIENCE, TURN = 600, 3_600, 500
 
 
 @dataclass
@@ -39,6 +39,10 @@ class Made:
     lease_until: int = 0
     runs: int = 0
     seen: list[str] = field(default_factory=list)
+
+    def is_held(self, now: int) -> bool:
+        """Whether the same request would be this one; what was never begun in time makes room for another."""
+        return self.state != "expired" and now < self.since + WINDOW * SECOND
 
     def at(self, now: int) -> str:
         return invocation.now_is(self.state, self.expires_at, self.lease_until, now)  # type: ignore[arg-type]  # a state
@@ -61,8 +65,8 @@ class Invocations(RuleBasedStateMachine):
         self.every: list[Made] = []
         self.held: dict[str, Any] = {}
         for name, more in {"free": {}, "asks": {"effect": "mutate", "approval": "person"}}.items():
-            given: dict[str, Any] = {"approval_s": PATIENCE, "window_s": WINDOW, "concurrency": 100, **more}
-            self.loop.run_until_complete(enrolled(self.app, name, **given))
+            given: dict[str, Any] = {"approval_s": PATIENCE, "window_s": WINDOW, "queue_s": TURN}
+            self.loop.run_until_complete(enrolled(self.app, name, concurrency=100, **given, **more))
 
     def teardown(self) -> None:
         self.loop.run_until_complete(self.stack.aclose())
@@ -80,11 +84,11 @@ class Invocations(RuleBasedStateMachine):
         told = self.tried(agent(self.app), "exec.invoke", tool=tool, arguments={"text": text})
         assert isinstance(told, dict)
         same = [one for one in self.every if (one.tool, one.text) == (tool, text)]
-        known = next((one for one in same if self.now < one.since + WINDOW * SECOND), None)
+        known = next((one for one in same if one.is_held(self.now)), None)
         if known is not None:
             assert (told["id"], told["status"]) == (known.id, known.at(self.now))
             return known
-        state, lasts = ("queued", invocation.QUEUED) if tool == "free" else ("awaiting_approval", PATIENCE * SECOND)
+        state, lasts = ("queued", TURN * SECOND) if tool == "free" else ("awaiting_approval", PATIENCE * SECOND)
         assert told["status"] == state and told["id"] not in {one.id for one in self.every}
         new = Made(told["id"], text, tool, state, self.now, self.now + lasts)
         self.every.append(new)
@@ -97,7 +101,7 @@ class Invocations(RuleBasedStateMachine):
         assert isinstance(done, dict) == (made.at(self.now) == "awaiting_approval")
         if isinstance(done, dict):
             made.state = "queued" if approve else "denied"
-            made.expires_at = self.now + invocation.QUEUED if approve else made.expires_at
+            made.expires_at = self.now + TURN * SECOND if approve else made.expires_at
 
     @rule(made=made)
     def decide_as_the_agent(self, made: Made) -> None:
@@ -116,18 +120,14 @@ class Invocations(RuleBasedStateMachine):
     def start(self, made: Made) -> None:
         """Someone takes it to run it, and may never be heard of again."""
         try:
-            due = Due(1, int(made.id), made.tool, "queued")
+            due = Due(1, int(made.id), made.tool, "queued", made.expires_at)
             found = self.loop.run_until_complete(running._started(self.app, due, set()))
         except running.Busy:
-            assert made.state != "queued"
+            assert made.at(self.now) != "queued"
             return
-        if made.at(self.now) == "queued":
-            assert found is not None
-            self.held[made.id] = found
-            made.state, made.lease_until, made.runs = "running", self.now + invocation.LEASE, made.runs + 1
-        else:
-            assert found is None and made.at(self.now) == "expired"
-            made.state = "expired"
+        assert found is not None and made.at(self.now) == "queued"
+        self.held[made.id] = found
+        made.state, made.lease_until, made.runs = "running", self.now + invocation.LEASE, made.runs + 1
 
     @rule(made=made, state=st.sampled_from(["succeeded", "failed", "timed_out", "cancelled"]))
     def end(self, made: Made, state: Any) -> None:
@@ -146,10 +146,10 @@ class Invocations(RuleBasedStateMachine):
             self.app.store.engine.look(lambda tx: invocations.due(tx, self.now, 100)),
         )
         for one in due:
-            if one.state != "queued":
+            if one.state != "queued" or one.expires_at <= self.now:
                 self.loop.run_until_complete(running._lapsed(self.app, one))
         for made in self.every:
-            made.state = made.at(self.now) if made.state != "queued" else made.state
+            made.state = made.at(self.now)
 
     @rule(made=made, status=st.sampled_from(["succeeded", "failed"]))
     def settle(self, made: Made, status: str) -> None:

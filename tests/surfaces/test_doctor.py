@@ -3,12 +3,15 @@
 import asyncio
 import json
 import socket
+import tempfile
 from pathlib import Path
 
 import asyncpg
 import pytest
 
+from keepsake.services import sandbox
 from tests.endpoint_server import serving
+from tests.exec.executing import NO_SANDBOX
 from tests.llm_server import Fails
 from tests.surfaces.helpers import Terminal, damaged, keepsake, levels
 
@@ -38,8 +41,9 @@ def test_a_store_in_use_is_well_and_an_open_door_is_told(keepsake: Terminal) -> 
     keepsake("key", "create", "--name", "laptop")
     after = levels(keepsake("doctor", "--json").out)
 
-    checks = ("python", "data folder", "disk space", "database", "integrity", "door", "jobs", "embedding")
-    assert before == dict.fromkeys((*checks, "quick model", "sharp model", "port"), "ok") | {"door": "note"}
+    checks = ("python", "data folder", "disk space", "database", "integrity", "door", "jobs", "embedding", "git")
+    notes = {"door": "note", "sandbox": "note" if NO_SANDBOX else "ok"}
+    assert before == dict.fromkeys((*checks, "quick model", "sharp model", "port"), "ok") | notes
     assert after["door"] == "ok"
 
 
@@ -108,6 +112,50 @@ def test_jobs_that_keep_failing_are_a_problem(keepsake: Terminal) -> None:
     assert ran.code == 1
     assert "1 keep failing: enrich (ValueError)." in ran.out
     assert "Ada likes tea" not in ran.out
+
+
+def enrolled(keepsake: Terminal, *words: str) -> None:
+    assert keepsake("tool", "add", "--argv", "true", "--effect", "read", "--approval", "none", *words).code == 0
+
+
+def test_programs_that_are_not_there_are_told_with_what_that_means(
+    keepsake: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keepsake("status")
+    monkeypatch.setattr("keepsake.services.sandbox.PATH", str(tmp_path))
+    keepsake.set(PATH=tmp_path)
+    plain = keepsake("doctor")
+    enrolled(keepsake, "bare", "--no-sandbox")
+    bare = problems(keepsake)
+    enrolled(keepsake, "walled")
+
+    needed = problems(keepsake)
+
+    assert plain.code == 0
+    assert "note  git: git is not installed" in plain.out and "no bank learns from a repository" in plain.out
+    assert "note  sandbox: bwrap and prlimit are not there, so enrolled commands fail." in plain.out
+    assert bare == {}
+    assert list(needed) == ["sandbox"] and needed["sandbox"].startswith("Install bubblewrap and util-linux")
+    keepsake.set(KEEPSAKE_WORKER="false")
+    assert problems(keepsake) == {}
+
+
+def test_a_sandbox_that_cannot_be_made_is_told_with_the_reason(
+    keepsake: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enrolled(keepsake, "walled")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        fake = Path(folder, "bwrap")
+        fake.write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")
+        for path in (fake, fake.parent):
+            path.chmod(0o755)
+        monkeypatch.setattr("keepsake.services.sandbox.PATH", f"{folder}:{sandbox.PATH}")
+
+        ran = keepsake("doctor")
+
+    assert ran.code == 1
+    assert "makes no sandbox here (No permissions to create a new namespace), so enrolled commands fail." in ran.out
+    assert "docs/guides/execution.md" in ran.out
 
 
 def test_a_port_that_another_program_has_is_a_problem(keepsake: Terminal) -> None:

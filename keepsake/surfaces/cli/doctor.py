@@ -63,18 +63,21 @@ async def _local(settings: Settings) -> list[Finding]:
     looked = await doctor.database(settings)
     found += looked
     exists = bool(settings.database_url) or (settings.data_dir / "keepsake.db").exists()
+    commands = 0
     if exists and all(finding.level == "ok" for finding in looked if finding.check in ("database", "integrity")):
-        found += await _inside(settings)
-    return [*found, *await doctor.models(), *await doctor.endpoints(settings), await _port(settings)]
+        inside, commands = await _inside(settings)
+        found += inside
+    found += [*await doctor.models(), *await doctor.endpoints(settings)]
+    return [*found, await doctor.git(), await doctor.walls(commands), await _port(settings)]
 
 
-async def _inside(settings: Settings) -> list[Finding]:
-    """What only an opened store can tell."""
+async def _inside(settings: Settings) -> tuple[list[Finding], int]:
+    """What only an opened store can tell, and how many commands are to run in a sandbox."""
     try:
         async with context.open(settings) as app:
-            return [await _door(app), await doctor.work(app), await doctor.meaning(app)]
+            return [await _door(app), await doctor.work(app), await doctor.meaning(app)], await doctor.walled(app)
     except KeepsakeError as error:
-        return [problem("store", str(error), "Mend what the message names, then look again.")]
+        return [problem("store", str(error), "Mend what the message names, then look again.")], 0
 
 
 async def _door(app: App) -> Finding:
