@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
+from pydantic import BaseModel
+
 from keepsake.core import clock
 from keepsake.core.asking import Asker
 from keepsake.core.errors import Conflict, Misconfigured
@@ -37,6 +39,8 @@ T = TypeVar("T")
 #: Characters that the quick model takes in a fraction of a millisecond.
 INLINE = 4_000
 Report = Callable[[float, float, str], Awaitable[None]]
+#: Given a result as far as it has come; None takes that back.
+Follow = Callable[[BaseModel | None], Awaitable[None]]
 #: Where a request comes in; the background's come from nowhere.
 Surface = Literal["mcp", "web", "cli", ""]
 
@@ -195,6 +199,8 @@ class Ctx:
     asker: Asker | None = None
     #: When a person last gave their password, where they look at a page of ours.
     signed_in_at: int | None = None
+    #: Who reads along while an answer is written.
+    follow: Follow | None = None
 
     @property
     def store(self) -> Store:

@@ -27,6 +27,11 @@ def prose(answer: str) -> str:
     return _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), answer)
 
 
+def masked(answer: str) -> str:
+    """The answer with one long word in the place of code, line ends included."""
+    return _CODE.sub(lambda code: "x" * len(code[0]), answer)
+
+
 def unfenced(text: str) -> str:
     """A text without its blocks of code."""
     return _CODE.sub(lambda code: "\n" if code["fence"] else code[0], text)

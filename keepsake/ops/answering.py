@@ -2,20 +2,20 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from keepsake.context import Ctx
-from keepsake.core import cite, markdown, report
+from keepsake.core import cite, markdown, report, unfinished
 from keepsake.core.evidence import DOCUMENTS, Evidence, Findings
 from keepsake.core.inquiry import Inquiry
 from keepsake.ops import budget, excerpts, live
 from keepsake.ops.budget import Payer
 from keepsake.ops.live import Project
-from keepsake.services.llm import Ask, Json, Llm, Message, Quoted, Reply, fenced, parsed
+from keepsake.services.llm import Ask, Heard, Json, Llm, Message, Quoted, Reply, fenced, parsed
 
 #: How often the model is asked in all, and how many folders and files it may look into each time.
 ROUNDS, LOOKS = 3, 4
@@ -39,6 +39,10 @@ LOOKING = (
 _WORDS = re.compile(r"[^\W\d_]{2}")
 #: Said when it is the model's last word.
 LAST = "Answer now; nothing more can be looked into."
+#: An unfinished answer is read again when it has grown by this part of it, or reading would take longer than writing.
+GROWTH = 200
+#: Given the sentences that may be read already, and what they may cite; none when they are taken back.
+Follow = Callable[[str, Findings], Awaitable[None]]
 
 
 class Look(BaseModel):
@@ -72,6 +76,7 @@ class Asking:
     projects: Sequence[Project]
     inquiry: Inquiry
     max_tokens: int
+    follow: Follow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,8 @@ async def answered(asking: Asking, found: Findings) -> Answer:
     for turn in range(1, ROUNDS + 1):
         is_last = turn == ROUNDS
         await asking.ctx.report(turn, ROUNDS + 1, "Answering")
-        ask = Ask(tuple(messages), min(asking.max_tokens, LONGEST_ANSWER), _schema(is_last))
+        heard = _hearing(asking.follow, replace(found, evidence=tuple(evidence))) if asking.follow else None
+        ask = Ask(tuple(messages), min(asking.max_tokens, LONGEST_ANSWER), _schema(is_last), heard)
         said = await budget.checked(asking.payer, asking.model, ask, _checked(len(evidence), is_last))
         if said.answer:
             break
@@ -97,6 +103,22 @@ async def answered(asking: Asking, found: Findings) -> Answer:
         evidence += more
         messages += [Message("assistant", said.model_dump_json()), _shown(told, turn)]
     return Answer(said.answer, replace(found, evidence=tuple(evidence)))
+
+
+def _hearing(follow: Follow, found: Findings) -> Heard:
+    """Listens to a reply, and tells what of it may be read already."""
+    read, told = 0, ""
+
+    async def heard(reply: str) -> None:
+        nonlocal read, told
+        if reply and len(reply) - read < len(reply) // GROWTH:
+            return
+        read, ready = len(reply), unfinished.ready(unfinished.answer(reply), len(found.evidence))
+        if ready != told:
+            told = ready
+            await follow(ready, found)
+
+    return heard
 
 
 def _schema(is_last: bool) -> Json:
@@ -138,7 +160,7 @@ def _checked(known: int, is_last: bool) -> Callable[[Reply], Said]:
 def _said(reply: Reply) -> Said:
     """What was said, in the shape that was asked for; plain prose is taken for an answer."""
     text = reply.text.strip()
-    if not text.startswith(("{", "```json", "```\n{")):
+    if not text.startswith(unfinished.JSON):
         return Said(answer=text)
     try:
         return Said.model_validate(parsed(text))

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from keepsake.context import Ctx
+from keepsake.context import Ctx, Follow
 from keepsake.core.lazy import lazy
 from keepsake.core.models import BankName, InBank, Result
 from keepsake.core.operation import Effect, operation
 from keepsake.core.text import Clean, Filled, cost
 from keepsake.ops import banks as bank_ops
 from keepsake.ops import budget, handed_out
-from keepsake.services.llm import LlmFailed
 from keepsake.store import repos, usage
 from keepsake.store.engine import Tx
 
 if TYPE_CHECKING:
-    from keepsake.core import cite, inquiry, markdown, report
+    from keepsake.core import cite, inquiry, markdown, report, unfinished
     from keepsake.core.evidence import Evidence, Findings
     from keepsake.core.inquiry import Inquiry
     from keepsake.ops import answering, chats, citations, finding, live
+    from keepsake.services import llm
 else:
     # A stdio server lists this tool before anyone asks.
     answering = lazy("keepsake.ops.answering")
@@ -31,8 +31,10 @@ else:
     finding = lazy("keepsake.ops.finding")
     inquiry = lazy("keepsake.core.inquiry")
     live = lazy("keepsake.ops.live")
+    llm = lazy("keepsake.services.llm")
     markdown = lazy("keepsake.core.markdown")
     report = lazy("keepsake.core.report")
+    unfinished = lazy("keepsake.core.unfinished")
 
 #: The least that an answer with its sources fits in.
 LEAST = 256
@@ -156,15 +158,36 @@ async def _drafted(asked: Asked, found: "Findings") -> Draft:
     model = budget.model(asked.ctx.app)
     if model is None or not found.evidence:
         return _by_rules(asked, found)
-    asking = answering.Asking(asked.ctx, asked.payer, model, asked.projects, asked.inquiry, asked.max_tokens)
+    follow = _following(asked, asked.ctx.follow, model.model) if asked.ctx.follow else None
+    asking = answering.Asking(asked.ctx, asked.payer, model, asked.projects, asked.inquiry, asked.max_tokens, follow)
     try:
         answer = await answering.answered(asking, found)
-    except LlmFailed as error:
+    except llm.LlmFailed as error:
         return _by_rules(asked, found, f"Made by rules: {error}")
     except budget.Unusable:
         # The model's own words stay out of what is said of its mistakes.
         return _by_rules(asked, found, "Made by rules: the model's answer could not be used.")
     return Draft(answer.text, answer.found, model.model)
+
+
+def _following(asked: Asked, follow: Follow, model: str) -> "answering.Follow":
+    """Tells who reads along what they may see already, checked and made harmless like the whole."""
+    seen: dict[int, bool] = {}
+    last: Answered | None = None
+
+    async def told(text: str, found: "Findings") -> None:
+        nonlocal last
+        new = {n: found.evidence[n - 1] for n in markdown.cited(text) if n not in seen}
+        lost = await citations.gone(asked.ctx, asked.projects, list(new.values()))
+        seen.update({n: one not in lost for n, one in new.items()})
+        left = markdown.without(text, [n for n, is_there in seen.items() if not is_there])
+        body = unfinished.ready(f"{left}\n", len(found.evidence))
+        made = shown(asked, Draft(body, found, model), (0, 0)) if body else None
+        if made != last:
+            last = made
+            await follow(made)
+
+    return told
 
 
 def _by_rules(asked: Asked, found: "Findings", note: str | None = None) -> Draft:

@@ -39,6 +39,10 @@ class Failed(Unavailable):
         self.status = status
 
 
+class BrokeOff(Exception):
+    """A server ended its answer in the middle."""
+
+
 @dataclass(slots=True)
 class Endpoint:
     """A model behind an address that speaks the OpenAI protocol, or one of its cousins."""
@@ -85,6 +89,7 @@ class Endpoint:
             meter.observed(name, outcome, time.perf_counter() - started)
 
     async def _tried(self, client: "openai.AsyncOpenAI", once: "Callable[[openai.AsyncOpenAI], Awaitable[T]]") -> T:
+        has_worked = False
         for attempt in range(1, MOST_TRIES + 1):
             status = 0
             try:
@@ -93,10 +98,12 @@ class Endpoint:
                 raise
             except openai.APIConnectionError as error:
                 fault, after = f"cannot be reached ({type(error).__name__})", 0.0
+            except BrokeOff:
+                fault, after, has_worked = "broke off its answer", 0.0, True
             except openai.APIStatusError as error:
                 status = error.status_code
                 if status != 429 and status < 500:
-                    raise Failed(f"{self.told} refused with status {status}.", status=status) from None
+                    raise Failed(f"{self.told} refused with status {status}.", has_worked, status) from None
                 fault, after = f"answered with status {status}", _after(error)
             except (openai.APIError, ValueError):
                 raise Failed(f"{self.told} answered with something that is no answer.", True) from None
@@ -104,7 +111,7 @@ class Endpoint:
                 backoff = self.pause_s * 2 ** (attempt - 1) * (0.75 + random.random() / 2)
                 await asyncio.sleep(min(LONGEST_PAUSE_S, max(after, backoff)))
         # Without the cause: its text may quote what was sent.
-        raise Failed(f"{self.told} {fault}, {MOST_TRIES} times.", status=status) from None
+        raise Failed(f"{self.told} {fault}, {MOST_TRIES} times.", has_worked, status) from None
 
     async def _posted(self, client: "openai.AsyncOpenAI", path: str, body: Json) -> bytes:
         """The bytes of an answer to a request that the client has no words for, or that we read ourselves."""

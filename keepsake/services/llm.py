@@ -4,14 +4,14 @@ import json
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from keepsake.core import text
 from keepsake.core.lazy import lazy
+from keepsake.services import completion
+from keepsake.services.completion import Completion, Heard, Used
 from keepsake.services.endpoint import Endpoint, Failed, Json
 from keepsake.settings import Settings
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
     openai = lazy("openai")
 
-__all__ = ["Json"]
+__all__ = ["Heard", "Json"]
 #: What a chat template may add to the messages.
 TEMPLATE = 64
 #: Answers that mean the server does not know a part of the request.
@@ -48,6 +48,8 @@ class Ask:
     max_tokens: int
     #: The JSON Schema that the answer must keep to, when it is not to be prose.
     schema: Json | None = None
+    #: Who is told the answer while it is made.
+    heard: Heard | None = field(default=None, compare=False)
 
     @property
     def most(self) -> int:
@@ -58,7 +60,7 @@ class Ask:
     def mended(self, reply: str, fault: str) -> "Ask":
         """The same once more, with what was wrong with the answer."""
         again = f"That cannot be used: {fault} Answer again, whole, and mend exactly that."
-        return Ask((*self.messages, Message("assistant", reply), Message("user", again)), self.max_tokens, self.schema)
+        return replace(self, messages=(*self.messages, Message("assistant", reply), Message("user", again)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,51 +74,21 @@ class Reply:
     is_cut: bool = False
 
 
-class Answer(BaseModel):
-    """A part of a server's answer; most processes never read one, so it is built when it is."""
-
-    model_config = ConfigDict(defer_build=True)
-
-
-class Said(Answer):
-    """The message of a choice."""
-
-    content: str | None = None
-
-
-class Choice(Answer):
-    """One of the answers; we ask for one."""
-
-    message: Said
-    finish_reason: str | None = None
-
-
-class Used(Answer):
-    """What the server counted."""
-
-    prompt_tokens: int = Field(0, ge=0)
-    completion_tokens: int = Field(0, ge=0)
-
-
-class Completion(Answer):
-    """The part of a server's answer that we read."""
-
-    choices: list[Choice] = Field(min_length=1)
-    usage: Used | None = None
-
-
 @dataclass(slots=True)
 class Llm(Endpoint):
     """A language model behind its endpoint."""
 
     #: What this server has shown not to understand.
     _takes_schema: bool = True
+    _streams: bool = True
     _limit: str = "max_tokens"
 
     async def chat(self, ask: Ask) -> Reply:
         """Ask, and try again for a while when the server is busy or away."""
 
         async def once(client: "openai.AsyncOpenAI") -> Reply:
+            if ask.heard is not None:
+                await ask.heard("")
             return self._reply(ask, await self._once(client, ask))
 
         return await self.asked(once)
@@ -125,18 +97,36 @@ class Llm(Endpoint):
         """One answer; what the server shows not to understand is left out, and not sent again."""
         shaped = ask.schema is not None and self._takes_schema
         try:
-            return await self._sent(client, self._shaped(ask) if shaped else self._plain(ask))
+            return await self._sent(client, self._shaped(ask) if shaped else self._plain(ask), ask.heard)
         except openai.APIStatusError as error:
             if error.status_code == 400 and self._limit == "max_tokens" and "max_completion_tokens" in str(error):
                 self._limit = "max_completion_tokens"
                 return await self._once(client, ask)
             if not shaped or error.status_code not in REFUSALS:
                 raise
-        made = await self._sent(client, self._plain(ask))
+        made = await self._sent(client, self._plain(ask), ask.heard)
         self._takes_schema = False
         return made
 
-    async def _sent(self, client: "openai.AsyncOpenAI", request: Json) -> Completion:
+    async def _sent(self, client: "openai.AsyncOpenAI", request: Json, heard: Heard | None) -> Completion:
+        """The answer to a request, told while it comes where someone listens and the server can."""
+        if heard is None or not self._streams:
+            return await self._whole(client, request)
+        piecemeal = request | {"stream": True, "stream_options": {"include_usage": True}}
+        asked = client.chat.completions.with_streaming_response.create(**piecemeal, extra_headers=self._keyless())
+        try:
+            async with asked as response:
+                made = await completion.read(response, heard)
+                self._streams = completion.is_stream(response)
+                return made
+        except openai.APIStatusError as error:
+            if error.status_code not in REFUSALS:
+                raise
+        made = await self._whole(client, request)
+        self._streams = False
+        return made
+
+    async def _whole(self, client: "openai.AsyncOpenAI", request: Json) -> Completion:
         made = await client.chat.completions.with_raw_response.create(**request, extra_headers=self._keyless())
         return Completion.model_validate_json(made.content)
 
@@ -183,11 +173,14 @@ def configured(settings: Settings) -> Llm | None:
 
 def parsed(said: str) -> object:
     """The JSON value of an answer, bare or in a code block; ValueError when there is none."""
-    block = _BLOCK.search(said)
+    block = None if said.lstrip().startswith("{") else _BLOCK.search(said)
     try:
-        return json.loads(block[1] if block else said)
+        value: object = json.loads(block[1] if block else said)
+        # Half of a surrogate pair can be written in JSON, and nowhere else.
+        json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ValueError("it is not valid JSON.") from error
+    return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
 """Ask in the console: answers as they come, their sources, conversations, and what a stored text cannot do."""
 
 import re
+import threading
 from pathlib import Path
 
+from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, expect
 
 from keepsake.core.principal import local_owner
@@ -11,8 +13,8 @@ from keepsake.surfaces.console.rendering import Sources
 from tests.auth.conftest import Served, as_, served
 from tests.auth.flowing import Person, hidden
 from tests.auth.flowing import browser as program
-from tests.console.looking import add_person, check_page, looking
-from tests.llm_server import MODEL, Hangs, serving
+from tests.console.looking import SHOTS, add_person, check_page, looking
+from tests.llm_server import MODEL, Hangs, Streams, Waits, serving
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)> [go](javascript:alert(3)) [1](https://evil.example)"
 
@@ -126,6 +128,57 @@ async def test_a_model_is_named_its_cost_told_and_what_it_says_acts_as_little(tm
                     if ">answering</span>" in line:
                         break
             # Whoever leaves is not waited for: the server ends at once, though the model would say nothing for long.
+
+
+async def test_an_answer_is_read_while_it_is_written_and_taken_back_where_it_is_wrong(
+    browser: Browser, tmp_path: Path
+) -> None:
+    first, again, hostile, last = (threading.Event() for _ in range(4))
+    with serving() as script:
+        thinking = {"KEEPSAKE_LLM_BASE_URL": script.url, "KEEPSAKE_LLM_MODEL": MODEL}
+        async with served(tmp_path, **thinking) as server, looking(browser, server) as me:
+            await told(server)
+            script.will(
+                Streams(
+                    (
+                        "Replaying an old one ",
+                        "revokes:\n\n- the family [1]\n- with 401 [2]\n",
+                        Waits(first),
+                        "- so [99]",
+                    )
+                ),
+                Streams(
+                    (Waits(again), f"{EVIL} is told [2]. And", Waits(hostile), " 401 [1]. So", Waits(last), " [2].")
+                ),
+            )
+            await me.go("/console/b/atlas-api/ask")
+            await me.page.get_by_label("Question").fill("Which status answers a revoked token family?")
+            await me.page.get_by_role("button", name="Ask", exact=True).click()
+
+            await me.sees("Replaying an old one revokes", "with 401", "writing")
+            now = me.page.locator("#now")
+            await expect(now.locator("[aria-busy=true] .answer li")).to_have_count(2)
+            assert (await Axe().run(me.page)).response["violations"] == []
+            if SHOTS:
+                await me.shot("ask-stream")
+            await now.locator(".cite").first.click()
+            await expect(now.locator("li:target a.said")).to_have_attribute("href", re.compile("/memories/"))
+
+            first.set()
+            await me.sees("asking again", "It was taken back, and the model is asked again.")
+            await expect(now).not_to_contain_text("Replaying")
+            again.set()
+            await me.sees("is told")
+            await now.get_by_role("link", name="Stop").focus()
+            hostile.set()
+            await me.sees("And 401")
+            await expect(now.get_by_role("link", name="Stop")).to_be_focused()
+            await expect(me.page.locator("main script, main img, [href^=javascript], [href*=evil]")).to_have_count(0)
+            last.set()
+            await me.sees(f"Written by {MODEL} from 2 sources")
+            await expect(now.locator("article")).to_have_count(0)
+            await expect(me.page.locator("main script, main img, [href^=javascript], [href*=evil]")).to_have_count(0)
+            assert "?chat=" in me.page.url and await now.locator("..").get_by_text("Replaying an old one").count() == 0
 
 
 def test_markdown_becomes_a_little_html_and_nothing_of_it_acts() -> None:

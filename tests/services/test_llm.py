@@ -131,6 +131,19 @@ async def test_a_server_that_does_not_take_schemas_is_told_in_words_and_not_both
     assert json.dumps(SCHEMA) in script.prompt()
 
 
+def test_code_within_a_json_answer_is_part_of_it() -> None:
+    value = {"answer": "Run:\n```json\n{}\n```"}
+
+    assert llm.parsed(json.dumps(value)) == value
+    assert llm.parsed(f"```json\n{json.dumps({'answer': 'x'})}\n```") == {"answer": "x"}
+
+
+@pytest.mark.parametrize("said", ['{"answer": "\\ud83d"}', '{"\\udc00": 1}', '["a', "[" * 100_000, "```json\n{\n```"])
+def test_what_is_no_json_or_can_be_written_nowhere_is_refused(said: str) -> None:
+    with pytest.raises(ValueError, match="not valid JSON"):
+        llm.parsed(said)
+
+
 async def test_a_request_that_is_refused_either_way_does_not_end_schemas(script: Script) -> None:
     script.will(Fails(400), Fails(400), '{"place": "Rome"}')
     asked = model(script)

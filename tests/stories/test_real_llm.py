@@ -1,6 +1,7 @@
 """A real language model behind a real OpenAI-compatible server: the plumbing, not the quality."""
 
 from collections.abc import AsyncIterator, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -40,14 +41,21 @@ async def app(server: str, tmp_path: Path) -> AsyncIterator[App]:
         yield app
 
 
-async def test_it_answers_and_counts_its_tokens(app: App) -> None:
+async def test_it_is_heard_while_it_answers_and_counts_its_tokens(app: App) -> None:
     model = llm.configured(app.settings)
     assert model is not None
+    told: list[str] = []
 
-    reply = await model.chat(Ask((Message("user", "Say hello."),), 8))
+    async def heard(said: str) -> None:
+        told.append(said)
+
+    reply = await model.chat(Ask((Message("user", "Say hello."),), 8, heard=heard))
 
     assert reply.text.strip()
-    assert 0 < reply.tokens_in < 100 and 0 < reply.tokens_out <= 8
+    assert len(told) > 2 and told[0] == "" and told[-1] == reply.text
+    assert all(after.startswith(before) for before, after in pairwise(told))
+    # Its template is longer than the question, so the server has counted.
+    assert 10 < reply.tokens_in < 100 and 0 < reply.tokens_out <= 8
 
 
 async def test_it_keeps_to_a_schema(app: App) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from markupsafe import Markup
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute
 
@@ -250,25 +250,40 @@ async def take(visit: Visit, fields: Fields) -> Response:
 
 
 async def live(visit: Visit, fields: Fields) -> Response:
-    """Tell how far the answer is, and then the answer."""
+    """Tell how far the answer is, what of it may be read already, and then the answer."""
     wanted = Wanted.of(visit, fields)
     headers = {**rendering.HEADERS, "X-Accel-Buffering": "no"}
     return StreamingResponse(_told(visit, wanted), headers=headers, media_type="text/event-stream")
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an answer is."""
+
+    step: str
+    #: What of it may be read already.
+    draft: Answered | None = None
+    is_withdrawn: bool = False
+
+
 async def _told(visit: Visit, wanted: Wanted) -> AsyncIterator[str]:
-    steps: asyncio.Queue[str | None] = asyncio.Queue()
+    news: asyncio.Queue[Progress | None] = asyncio.Queue()
 
     async def report(progress: float, total: float, message: str) -> None:
-        steps.put_nowait(message)
+        news.put_nowait(Progress(message))
 
-    following = replace(visit, ctx=replace(visit.ctx, report=report))
+    async def follow(made: BaseModel | None) -> None:
+        draft = made if isinstance(made, Answered) else None
+        news.put_nowait(Progress("Writing", draft) if draft else Progress("Asking again", is_withdrawn=True))
+
+    following = replace(visit, ctx=replace(visit.ctx, report=report, follow=follow))
     asking = asyncio.create_task(wanted.answered(following))
-    asking.add_done_callback(lambda _: steps.put_nowait(None))
+    asking.add_done_callback(lambda _: news.put_nowait(None))
     try:
-        yield _event(_part(visit, wanted, step="Searching"))
-        while (step := await steps.get()) is not None:
-            yield _event(_part(visit, wanted, step=step))
+        yield _event(_part(visit, wanted, progress=Progress("Searching")))
+        while (progress := await news.get()) is not None:
+            draft = await _alone(visit, wanted.question, progress.draft) if progress.draft else None
+            yield _event(_part(visit, wanted, progress=progress, draft=draft))
         yield await _ended(visit, wanted, asking)
     finally:
         # Whoever went away waits for nothing any more.
@@ -279,8 +294,7 @@ async def _ended(visit: Visit, wanted: Wanted, asking: "asyncio.Task[Answered]")
     try:
         made = await asking
     except KeepsakeError as error:
-        trouble = {"title": errors.title(error), "reason": errors.reason(error), "hint": errors.hint(error)}
-        return _event(_part(visit, wanted, trouble=trouble)) + _event("stop", "asked")
+        return _event(_text(await errors.refusal(visit, error))) + _event("stop", "asked")
     values = await _known(visit)
     if made.chat_id is None:
         alone = await _alone(visit, wanted.question, made)
@@ -292,8 +306,12 @@ async def _ended(visit: Visit, wanted: Wanted, asking: "asyncio.Task[Answered]")
 
 
 def _part(visit: Visit, wanted: Wanted, **values: object) -> str:
-    shared: dict[str, object] = {"turns": [], "chat": None, "step": "", "trouble": None}
-    return bytes(visit.bare("ask_live.html", {**shared, "wanted": wanted, **values}).body).decode()
+    shared: dict[str, object] = {"turns": [], "chat": None, "draft": None}
+    return _text(visit.bare("ask_live.html", {**shared, "wanted": wanted, **values}))
+
+
+def _text(response: Response) -> str:
+    return bytes(response.body).decode()
 
 
 def _event(data: str, name: str = "") -> str:
