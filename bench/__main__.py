@@ -9,7 +9,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench import briefs, context, hooks, projects, rights, sharpen, speed, start, sync
+from bench import (
+    briefs,
+    context,
+    execution,
+    formulas,
+    hooks,
+    pages,
+    projects,
+    rights,
+    sharpen,
+    speed,
+    start,
+    sync,
+    watch,
+)
 
 #: What the peers showed on a machine of the same size (CPU of the server's whole process tree).
 PEERS = (
@@ -107,9 +121,37 @@ def admissions(name: str, url: str, bar: str) -> None:
         row(f"{name}: authentication and authorisation by a {who}, ms CPU", f"{figure:.2f}", bar)
 
 
+def executions(name: str, url: str) -> None:
+    """What agents ask to be run, and fifty of them at once, on one store."""
+    measured = execution.measured(url)
+    row(f"{name}: exec.invoke_blocking of `true`, ms CPU", f"{measured['invocation ms CPU']:.1f}", "")
+    at_once = f"{name}: {execution.AT_ONCE} invocations at once"
+    row(f"{at_once}, succeeded", f"{measured['succeeded']:.0f}", str(execution.AT_ONCE))
+    row(f"{at_once}, messages of progress", f"{measured['messages']:.0f}", "")
+    row(f"{at_once}, s CPU", f"{measured['s CPU']:.1f}", "")
+
+
+def consoles(name: str, url: str, count: int) -> None:
+    """Every page of the console with a large bank, on one store: the slowest, and whichever is over its bar."""
+    found = pages.measured(count, url)
+    slowest = max(found.values())
+    row(f"{name}: slowest of {len(found)} console pages, {count:,}, ms CPU", f"{slowest:.1f}", "< 50")
+    for page, figure in found.items():
+        if figure >= 50:
+            row(f"{name}: console, {page}, ms CPU", f"{figure:.1f}", "< 50")
+
+
+def watches(name: str, url: str, count: int = 1_000) -> None:
+    """A check a minute of each of many services, on one store."""
+    measured = watch.measured(url, count)
+    row(f"{name}: {count:,} checks a minute, % of a core", f"{measured['% of a core']:.1f}", "< 10")
+    row(f"{name}: {count:,} checks a minute, failures", f"{measured['failures']:.0f}", "0")
+
+
 def main() -> None:
-    """Measure everything; `--quick` leaves out the largest banks."""
-    sizes = (1_000, 10_000) if "--quick" in sys.argv else (1_000, 10_000, 100_000)
+    """Measure everything; `--quick` leaves out the largest banks and the minutes of watching."""
+    is_quick = "--quick" in sys.argv
+    sizes = (1_000, 10_000) if is_quick else (1_000, 10_000, 100_000)
     print("Keepsake, CPU of the server (and of PostgreSQL's backends)")
     began = start.measured()
     row("stdio: start to tools/list / bare SDK echo, CPU", f"{began['ratio']:.2f}", "<= 1.3")
@@ -125,6 +167,10 @@ def main() -> None:
     searches("SQLite", "")
     syncs("SQLite", "")
     admissions("SQLite", "", "< 0.5")
+    executions("SQLite", "")
+    consoles("SQLite", "", max(sizes))
+    if not is_quick:
+        watches("SQLite", "")
     with postgres() as url:
         store("PostgreSQL", url, sizes)
         contexts("PostgreSQL", url)
@@ -132,10 +178,17 @@ def main() -> None:
         searches("PostgreSQL", url)
         syncs("PostgreSQL", url)
         admissions("PostgreSQL", url, "< 1")
+        executions("PostgreSQL", url)
+        consoles("PostgreSQL", url, max(sizes))
+        if not is_quick:
+            watches("PostgreSQL", url)
     written = speed.writers()
     row("SQLite: 8 writers, acknowledged durable writes/s", f"{written['writes/s']:.0f}", "> 300")
     row("SQLite: 8 writers, lost", f"{written['lost']:.0f}", "0")
     row("background: short memories sharpened / CPU s", f"{sharpen.rate():.0f}", ">= 60")
+    walled, bare = execution.costs()
+    row("sandbox: `true` in it, ms CPU (without one)", f"{walled:.1f} ({bare:.1f})", "< 150")
+    row("calc: slowest of 1,000 hostile expressions, ms CPU", f"{formulas.worst()[0]:.1f}", "< 50")
     row("install, MB", f"{installed()}", "< 300")
     print("\nPeers, measured on a machine of this size (their own defaults)")
     for peer, figures in PEERS:

@@ -70,4 +70,4 @@ def drawn(nodes: Collection[Node], edges: Iterable[Edge], most: int) -> Drawn:
     kept = [*first, *entities[: most - len(first)]]
     shown = {node.id for node in kept}
     left = [edge for edge in inner if edge.origin in shown and edge.target in shown]
-    return Drawn(sorted(kept, key=order.index), left, len(nodes))
+    return Drawn([node for node in order if node.id in shown], left, len(nodes))

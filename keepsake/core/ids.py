@@ -42,6 +42,11 @@ class IdMaker:
         return (self._second << (NODE_BITS + COUNTER_BITS)) | (self.node << COUNTER_BITS) | self._counter
 
 
+def first(second: int) -> int:
+    """The smallest id that a second, counted from 1970 on, can bring."""
+    return max(0, second - EPOCH) << (NODE_BITS + COUNTER_BITS)
+
+
 def parse(text: str) -> int | None:
     """Read an id from its decimal text; None when it cannot be one."""
     if not (text.isascii() and text.isdecimal() and len(text) <= 16):

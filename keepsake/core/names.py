@@ -77,12 +77,14 @@ STARTERS = frozenset(
 )
 #: Endings of words that begin sentences more often than they are names.
 _ENDINGS = re.compile(r"(?:[a-z]{2}ing|[a-z]{2}ed|ly|tions?|ness|ments?|able|ful|ous|ives?|ers|ies|sts|ity|als?)$")
-#: What follows an imperative, seldom a name.
-_AFTER_VERB = frozenset("a an the this that these those its my your our their his her to for from into when".split())
 _PERSON_VERBS = frozenset(
     """agreed approved asked asks believes bought called decided emailed enjoys feels felt hates hopes joined knows
     leads left liked likes lives loved loves manages married met moved owns plans preferred prefers promised reported
     reviewed said says suggested tells thinks thought told visited wanted wants went wishes worked wrote""".split()
+)
+#: What stands behind a name that begins a sentence, and seldom behind another word.
+_NAMED_BY = _PERSON_VERBS | frozenset(
+    "and or & is was has had will can could should may must does did keeps uses needs runs".split()
 )
 _VOCATIVES = frozenset("hey hi hello dear thanks bye mr mrs ms miss dr prof sir madam".split())
 #: Given names frequent enough to tell a person without other signs.
@@ -379,7 +381,8 @@ def _is_common(token: Token, lower: str, is_alone: bool) -> bool:
     if not STARTERS.isdisjoint(forms):
         return is_alone or lower != "new"
     if is_alone:
-        return bool(_ENDINGS.search(lower)) or token.after.lower() in _AFTER_VERB or "-" in lower
+        is_named = _POSSESSIVE.search(token.core) or token.after.lower().rstrip(_CLOSING) in _NAMED_BY
+        return not is_named or bool(_ENDINGS.search(lower)) or "-" in lower
     return len(lower) > 4 and lower.endswith(("ed", "ing"))
 
 

@@ -11,6 +11,7 @@ from keepsake.core.text import Clean
 from keepsake.ops import banks as bank_ops
 from keepsake.ops import handed_out, views
 from keepsake.store import browsing
+from keepsake.store.browsing import Stretch
 from keepsake.store.engine import Tx
 from keepsake.store.filters import Filter
 
@@ -35,7 +36,9 @@ class Browsed(Result):
     """A page of memories, newest first."""
 
     memories: list[models.Memory] = Field(description="Newest first.")
-    earlier: str | None = Field(None, description="What to give as `before` for the next page, where there is one.")
+    earlier: str | None = Field(
+        None, description="What to give as `before` to go on, where there may be more; a page may be short before that."
+    )
 
 
 @operation("memory.browse", effect=Effect.READ, scope="memory:read")
@@ -45,17 +48,18 @@ async def browse(ctx: Ctx, given: Browse) -> Browsed:
     if before is None:
         raise BadInput("`before`: not the id of a memory. Give the `earlier` of the page before, or leave it out.")
 
-    async def body(tx: Tx) -> list[models.Memory]:
+    async def body(tx: Tx) -> tuple[list[models.Memory], int | None]:
         bank = await bank_ops.found(tx, ctx, given.bank)
         if bank is None:
-            return []
-        rows = await browsing.page(tx, _filter(ctx, bank.id, given), before, given.limit + 1)
-        return await views.described(tx, bank, rows)
+            return [], None
+        found = await browsing.page(tx, _filter(ctx, bank.id, given), Stretch(before, given.limit + 1))
+        return await views.described(tx, bank, found.memories), found.reached
 
-    found = await ctx.read(body)
+    found, reached = await ctx.read(body)
     page = found[: given.limit]
     handed_out.told(ctx, page)
-    return Browsed.model_construct(memories=page, earlier=page[-1].id if found[given.limit :] else None)
+    earlier = page[-1].id if found[given.limit :] else None if reached is None else str(reached)
+    return Browsed.model_construct(memories=page, earlier=earlier)
 
 
 def _filter(ctx: Ctx, bank: int, given: Browse) -> Filter:
@@ -70,4 +74,5 @@ def _filter(ctx: Ctx, bank: int, given: Browse) -> Filter:
         sources=tuple(given.sources),
         trust=tuple(given.trust),
         with_past=given.superseded,
+        is_now=not given.as_of,
     )

@@ -1,7 +1,7 @@
 """What of the knowledge graph is read: all of its decisions and milestones, or so many steps around one thing."""
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from keepsake.core import decision
 from keepsake.core.graph import ENTITY, MENTIONS, SUPERSEDES, Edge, Node
@@ -9,7 +9,7 @@ from keepsake.ops.meant import Thing
 from keepsake.store import entities, knowledge, relations
 from keepsake.store import graph as outlines
 from keepsake.store.engine import Tx
-from keepsake.store.graph import Outline
+from keepsake.store.graph import Point
 from keepsake.store.relations import Place, Relation
 
 #: Memories of each kind, artifacts, relations and mentions that are read of a whole graph.
@@ -43,9 +43,17 @@ class Found:
     edges: list[Edge] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of things already: their steps from the center, and what memories are."""
+
+    distance: Mapping[int, int] = field(default_factory=dict)
+    known: Mapping[int, Point] = field(default_factory=dict)
+
+
 async def everything(tx: Tx, view: View) -> Found:
     """Decisions, milestones and artifacts, all that someone related, and the entities that several of them mention."""
-    asked = [outlines.newest(view.org, view.bank, kind, OF_KIND) for kind in KINDS]
+    asked = [outlines.newest_points(view.org, view.bank, kind, OF_KIND) for kind in KINDS]
     drawn = relations.newest(view.org, view.bank, RELATIONS)
     *rows, related = await tx.gather(*(ask.asked for ask in asked), drawn.asked)
     own = [one for ask, found in zip(asked, rows, strict=True) for one in ask.read(found)]
@@ -55,7 +63,7 @@ async def everything(tx: Tx, view: View) -> Found:
     things = _ends(edges) | {one.id: "memory" for one in own} | {one.id: "artifact" for one in made}
     mentions = await _shared_mentions(tx, view, [one.id for one in own], things)
     things |= {entity: "entity" for _, entity in mentions}
-    nodes = await _nodes(tx, view, things)
+    nodes = await _nodes(tx, view, things, Seen(known={one.id: one for one in own}))
     return Found(nodes, [*_edges(edges), *_mentions(mentions), *await _replacements(tx, view, things)])
 
 
@@ -70,7 +78,7 @@ async def around(tx: Tx, view: View, center: Thing, depth: int) -> Found:
         distance |= dict.fromkeys(frontier, steps)
         if not frontier or len(things) > ENOUGH:
             break
-    return Found(await _nodes(tx, view, things, distance), sorted(edges, key=_place_of))
+    return Found(await _nodes(tx, view, things, Seen(distance)), sorted(edges, key=_place_of))
 
 
 async def _step(tx: Tx, view: View, here: dict[int, Place], edges: set[Edge]) -> dict[int, Place]:
@@ -118,12 +126,13 @@ async def _replacements(tx: Tx, view: View, things: dict[int, Place]) -> list[Ed
     return [Edge(origin, target, SUPERSEDES) for origin, targets in replaced.items() for target in targets]
 
 
-async def _nodes(tx: Tx, view: View, things: dict[int, Place], distance: dict[int, int] | None = None) -> list[Node]:
+async def _nodes(tx: Tx, view: View, things: dict[int, Place], seen: Seen) -> list[Node]:
     """Things as nodes; what is gone, or superseded and not wanted, is left out, but not what all lies around."""
-    away = distance or {}
-    held = await outlines.outlines(view.org, view.bank, _of(things, "memory")).of(tx)
+    away, wanted = seen.distance, _of(things, "memory")
+    read = await outlines.points(view.org, view.bank, [id for id in wanted if id not in seen.known]).of(tx)
+    held = {**{one.id: one for one in read}, **{id: seen.known[id] for id in wanted if id in seen.known}}
     nodes = [
-        _memory(one, away.get(one.id, 0))
+        Node(one.id, one.kind, "", one.at, distance=away.get(one.id, 0))
         for one in held.values()
         if view.include_superseded or not one.is_superseded or away.get(one.id) == 0
     ]
@@ -133,10 +142,16 @@ async def _nodes(tx: Tx, view: View, things: dict[int, Place], distance: dict[in
     return nodes + [Node(one.id, "artifact", one.title, one.at, distance=away.get(one.id, 0)) for one in made]
 
 
-def _memory(one: Outline, distance: int) -> Node:
+async def told(tx: Tx, view: View, nodes: Sequence[Node]) -> list[Node]:
+    """The same nodes with what memories say and how decisions stand: asked last, of those that are shown."""
+    held = await outlines.outlines(view.org, view.bank, [node.id for node in nodes if not node.title]).of(tx)
+    return [_said(node, held[node.id]) if node.id in held else node for node in nodes]
+
+
+def _said(node: Node, one: outlines.Outline) -> Node:
     is_decision = one.kind in decision.KINDS
     status = decision.status(one.kind, one.parts, one.is_superseded) if is_decision else ""
-    return Node(one.id, one.kind, one.title, one.at, status, distance)
+    return replace(node, title=one.title, status=status)
 
 
 def _of(things: dict[int, Place], place: Place) -> list[int]:

@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from keepsake.store.engine import Row, Tx, Value
+from keepsake.store.engine import Asked, Row, Tx, Value
 
 GENESIS = "0" * 64
 
@@ -148,22 +148,46 @@ class Wanted:
     offset: int = 0
 
 
+#: Chains that are read each from its end; more of them are sorted together.
+CHAINS = 50
+_COLUMNS = "bank, n, at, principal, operation, targets, digest, hash"
+
+
 async def newest(tx: Tx, org: int, wanted: Wanted) -> list[Written]:
-    """The newest entries of those wanted."""
-    values: dict[str, Value] = {"org": org, "limit": wanted.limit, "offset": wanted.offset}
-    where = ""
-    if wanted.banks is not None:
-        where, values = f"{where} AND bank = ANY_INT(:banks)", values | {"banks": list(wanted.banks)}
-    if wanted.principal is not None:
-        where, values = f"{where} AND principal = :principal", values | {"principal": wanted.principal}
-    if wanted.operation is not None:
-        where, values = f"{where} AND operation = :operation", values | {"operation": wanted.operation}
-    rows = await tx.all(
-        "SELECT bank, n, at, principal, operation, targets, digest, hash FROM audit WHERE org = :org"
-        f"{where} ORDER BY at DESC, bank, n DESC LIMIT :limit OFFSET :offset",
-        **values,
-    )
-    return [Written(row["n"], row["hash"], _entry(org, row["bank"], row)) for row in rows]
+    """The newest entries of those wanted; those of a chain in its own order."""
+    chains = [head.bank for head in await heads(tx, org) if wanted.banks is None or head.bank in wanted.banks]
+    narrowed, values = _narrowed(org, wanted)
+    most = wanted.limit + wanted.offset
+    if len(chains) > CHAINS:
+        rows = await tx.all(
+            f"SELECT {_COLUMNS} FROM audit WHERE {narrowed} AND bank = ANY_INT(:banks) ORDER BY at DESC, bank, n DESC"
+            " LIMIT :most",
+            **values,
+            banks=chains,
+            most=most,
+        )
+    else:
+        ends = f"SELECT {_COLUMNS} FROM audit WHERE {narrowed} AND bank = :bank ORDER BY n DESC LIMIT :most"
+        asked: list[Asked] = [(ends, values | {"bank": bank, "most": most}) for bank in chains]
+        rows = _merged(await tx.gather(*asked) if asked else [])
+    return [Written(row["n"], row["hash"], _entry(org, row["bank"], row)) for row in rows[wanted.offset : most]]
+
+
+def _narrowed(org: int, wanted: Wanted) -> tuple[str, dict[str, Value]]:
+    asked = {"principal": wanted.principal, "operation": wanted.operation}
+    values: dict[str, Value] = {name: value for name, value in asked.items() if value is not None}
+    return " AND ".join(["org = :org", *(f"{name} = :{name}" for name in values)]), {"org": org, **values}
+
+
+def _merged(chains: Iterable[list[Row]]) -> list[Row]:
+    """Chains as one, newest first; a time that stands out of order counts as its successor's."""
+    placed: list[tuple[int, int, int, Row]] = []
+    for rows in chains:
+        now = rows[0]["at"] if rows else 0
+        for place, row in enumerate(rows):
+            now = min(now, row["at"])
+            placed.append((-now, row["bank"], place, row))
+    return [row for *_, row in sorted(placed, key=lambda one: one[:3])]
 
 
 def _entry(org: int, bank: int, row: Row) -> Entry:

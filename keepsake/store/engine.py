@@ -136,6 +136,10 @@ class Tx(Protocol):
 
     async def one(self, sql: str, **values: Value) -> Row | None: ...
 
+    async def planned(self, sql: str, **values: Value) -> list[Row]:
+        """Ask what is best planned for these very values, as rare ones are, and not once for all."""
+        ...
+
     async def gather(self, *asked: Asked) -> list[list[Row]]:
         """Ask several questions at once: one round trip, where there is a way to go."""
         ...

@@ -8,6 +8,8 @@ from keepsake.store.engine import Value
 SAID_AT = "coalesce(event_at, CASE WHEN happened_to IS NULL THEN happened_from END, learned_at)"
 #: Whether a memory held at a moment; `:at` may lie in the past.
 HELD = "m.learned_at <= :at AND (m.superseded_at IS NULL OR m.superseded_at > :at) AND m.state = 'live'"
+#: Whether it holds now, in the words of the index that knows it.
+STANDS = "m.superseded_at IS NULL AND m.state = 'live'"
 #: Whether it was known by then, be it superseded or not.
 KNOWN = "m.learned_at <= :at AND m.state = 'live'"
 _FROM = (
@@ -38,6 +40,8 @@ class Filter:
     trust: tuple[str, ...] = ()
     #: What has been superseded by then counts, too.
     with_past: bool = False
+    #: The moment is now.
+    is_now: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -48,8 +52,11 @@ class Filter:
 
 def where(given: Filter) -> tuple[str, dict[str, Value]]:
     """The conditions on `memories m` that a filter makes, with their values."""
-    clauses = ["m.org = :org", "m.bank = :bank", KNOWN if given.with_past else HELD]
-    values: dict[str, Value] = {"org": given.org, "bank": given.bank, "at": given.at}
+    held = KNOWN if given.with_past else STANDS if given.is_now else HELD
+    clauses = ["m.org = :org", "m.bank = :bank", held]
+    values: dict[str, Value] = {"org": given.org, "bank": given.bank}
+    if held != STANDS:
+        values["at"] = given.at
     if given.types:
         clauses.append("m.fact_type = ANY_TEXT(:types)")
         values["types"] = list(given.types)

@@ -76,17 +76,17 @@ async def page(tx: Tx, wanted: Wanted, limit: int, offset: int) -> tuple[list[Me
     """A page of them, the latest first, and how many there are in all."""
     where, values = _where(wanted)
     # The plus keeps SQLite from walking through all of time where few stand so: they are found by kind, then sorted.
-    rows = await tx.all(
+    rows = await tx.planned(
         f"SELECT m.id AS id FROM memories m WHERE {where} ORDER BY +{SAID_AT} DESC, m.id DESC"
         " LIMIT :limit OFFSET :offset",
         limit=limit,
         offset=offset,
         **values,
     )
-    total = await tx.one(f"SELECT count(*) AS total FROM memories m WHERE {where}", **values)
+    total = await tx.planned(f"SELECT count(*) AS total FROM memories m WHERE {where}", **values)
     order = [row["id"] for row in rows]
     held = await memories.fetched(tx, wanted.org, wanted.bank, order)
-    return [held[id] for id in order if id in held], int(total["total"]) if total else 0
+    return [held[id] for id in order if id in held], int(total[0]["total"])
 
 
 async def twin(tx: Tx, memory: Memory) -> Memory | None:

@@ -142,7 +142,7 @@ async def newest(tx: Tx, given: Filter, limit: int, offset: int = 0) -> list[Mem
 async def ids(tx: Tx, given: Filter) -> list[int]:
     """The ids that pass a filter."""
     where, values = filters.where(given)
-    return [row["id"] for row in await tx.all(f"SELECT m.id AS id FROM memories m WHERE {where}", **values)]
+    return [row["id"] for row in await tx.planned(f"SELECT m.id AS id FROM memories m WHERE {where}", **values)]
 
 
 async def of_source(tx: Tx, org: int, bank: int, source: int) -> list[int]:

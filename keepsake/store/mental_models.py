@@ -270,9 +270,11 @@ class Change:
 
 async def last_change(tx: Tx, org: int, bank: int) -> Change:
     """The newest change of a bank's memories; vectors made anew are none."""
+    # Two questions, for an index each.
     row = await tx.one(
-        "SELECT coalesce(max(seq), 0) AS seq, coalesce(max(superseded_at), 0) AS superseded_at FROM memories"
-        " WHERE org = :org AND bank = :bank",
+        "SELECT coalesce((SELECT max(seq) FROM memories WHERE org = :org AND bank = :bank), 0) AS seq,"
+        " coalesce((SELECT max(superseded_at) FROM memories WHERE org = :org AND bank = :bank"
+        " AND superseded_at IS NOT NULL), 0) AS superseded_at",
         org=org,
         bank=bank,
     )

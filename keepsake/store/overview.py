@@ -31,15 +31,16 @@ class Learned:
 async def growth(tx: Tx, org: int, banks: Sequence[int], now: int) -> list[Learned]:
     """What banks hold by kind and by the week they learned it; ids tell the time, so that an index is enough."""
     rows = await tx.all(
-        # Ranges of one index: grouping by week would sort every memory.
-        "SELECT * FROM (SELECT b.bank AS bank, k.column1 AS kind, w.column1 AS week, (SELECT count(*) FROM memories m"
+        # Ranges of one index: grouping by week would sort every memory. Told apart, or it would be counted twice.
+        "WITH counted AS MATERIALIZED (SELECT b.bank AS bank, k.column1 AS kind, w.column1 AS week,"
+        " (SELECT count(*) FROM memories m"
         " WHERE m.org = b.org AND m.bank = b.bank AND m.kind = k.column1 AND m.superseded_at IS NULL"
         " AND m.state = 'live' AND m.id >= CASE WHEN w.column1 = 0 THEN 0"
         " ELSE CAST(:first AS BIGINT) + w.column1 * CAST(:week AS BIGINT) END"
         f" AND m.id < CASE WHEN w.column1 = {WEEKS - 1} THEN CAST(:ever AS BIGINT)"
         " ELSE CAST(:first AS BIGINT) + (w.column1 + 1) * CAST(:week AS BIGINT) END) AS held"
         f" FROM banks b, (VALUES {_KINDS}) AS k, (VALUES {_NUMBERS}) AS w"
-        " WHERE b.org = :org AND b.bank = ANY_INT(:banks)) AS counted WHERE held > 0",
+        " WHERE b.org = :org AND b.bank = ANY_INT(:banks)) SELECT bank, kind, week, held FROM counted WHERE held > 0",
         org=org,
         banks=list(banks),
         first=(((now // SECOND) - EPOCH) << _SHIFT) - WEEKS * _WEEK,
@@ -60,13 +61,19 @@ class Last:
 
 async def last(tx: Tx, org: int, banks: Sequence[int]) -> dict[int, Last]:
     """When banks last learned something, and from whom; ids are in the order of time."""
-    rows = await tx.all(
-        "SELECT m.bank AS bank, m.learned_at AS learned_at, m.author AS author FROM (SELECT b.bank AS bank,"
-        " (SELECT max(n.id) FROM memories n WHERE n.org = b.org AND n.bank = b.bank) AS newest FROM banks b"
-        " WHERE b.org = :org AND b.bank = ANY_INT(:banks)) AS l"
-        " JOIN memories m ON m.org = :org AND m.bank = l.bank AND m.id = l.newest",
+    # In two questions: joined, PostgreSQL would read every memory.
+    newest = await tx.all(
+        "SELECT (SELECT max(n.id) FROM memories n WHERE n.org = b.org AND n.bank = b.bank) AS id FROM banks b"
+        " WHERE b.org = :org AND b.bank = ANY_INT(:banks)",
         org=org,
         banks=list(banks),
+    )
+    rows = await tx.all(
+        "SELECT bank, learned_at, author FROM memories WHERE org = :org AND bank = ANY_INT(:banks)"
+        " AND id = ANY_INT(:ids)",
+        org=org,
+        banks=list(banks),
+        ids=[row["id"] for row in newest if row["id"] is not None],
     )
     return {row["bank"]: Last(row["bank"], int(row["learned_at"]), row["author"]) for row in rows}
 

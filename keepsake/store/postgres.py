@@ -73,6 +73,12 @@ class PgTx:
     async def within(self, org: int) -> None:
         await self.connection.execute(f"SET LOCAL ROLE keepsake_app; SET LOCAL keepsake.org = {int(org)}")
 
+    async def planned(self, sql: str, **values: Value) -> list[Row]:
+        await self.connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+        rows = await self.all(sql, **values)
+        await self.connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        return rows
+
     async def gather(self, *asked: Asked) -> list[list[Row]]:
         text, places = dialect.gathered(tuple(sql for sql, _ in asked))
         answers = await self.connection.fetchrow(text, *[asked[n][1][name] for n, name in places])

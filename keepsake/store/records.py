@@ -20,7 +20,12 @@ async def sessions(tx: Tx, org: int, bank: int, sources: Sequence[int]) -> dict[
 
 async def places(tx: Tx, org: int, ids: Sequence[int]) -> dict[int, int]:
     """The bank of each memory; ids are unique in the org, and unknown ones are left out."""
-    rows = await tx.all("SELECT id, bank FROM memories WHERE org = :org AND id = ANY_INT(:ids)", org=org, ids=list(ids))
+    rows = await tx.all(
+        # Without `state` the primary key alone would answer, and SQLite would read all of it.
+        "SELECT id, bank, state FROM memories WHERE org = :org AND id = ANY_INT(:ids)",
+        org=org,
+        ids=list(ids),
+    )
     return {row["id"]: row["bank"] for row in rows}
 
 

@@ -91,7 +91,7 @@ async def memories_of(tx: Tx, org: int, bank: int, id: int, limit: int) -> list[
     """The newest memories of a session that hold."""
     rows = await tx.all(
         "SELECT id FROM memories WHERE org = :org AND bank = :bank AND source = :id AND state = 'live'"
-        " AND superseded_at IS NULL ORDER BY id DESC LIMIT :limit",
+        " AND superseded_at IS NULL ORDER BY id + 0 DESC LIMIT :limit",
         org=org,
         bank=bank,
         id=id,
@@ -181,10 +181,12 @@ async def held(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> dict[int, tup
 async def told(tx: Tx, org: int, bank: int, id: int, after: tuple[int, int] | None, limit: int) -> list[int]:
     """The memories of a session in the order of time, but not its summary."""
     since, beyond = after or (0, 0)
+    # Not as its index says it: SQLite would read the whole bank in that order, rather than the session.
+    at = f"({SAID_AT} + 0)"
     rows = await tx.all(
         f"SELECT id FROM memories WHERE org = :org AND bank = :bank AND source = :id AND state = 'live'"
-        f" AND superseded_at IS NULL AND kind <> 'summary' AND {SAID_AT} >= :since"
-        f" AND ({SAID_AT} > :since OR id > :beyond) ORDER BY {SAID_AT}, id LIMIT :limit",
+        f" AND superseded_at IS NULL AND kind <> 'summary' AND ({at} > :since OR {at} = :since AND id > :beyond)"
+        f" ORDER BY {at}, id LIMIT :limit",
         org=org,
         bank=bank,
         id=id,

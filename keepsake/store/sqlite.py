@@ -85,6 +85,9 @@ class SqliteTx:
         rows = await self.all(sql, **values)
         return rows[0] if rows else None
 
+    async def planned(self, sql: str, **values: Value) -> list[Row]:
+        return await self.all(sql, **values)
+
     async def gather(self, *asked: Asked) -> list[list[Row]]:
         return [await self.all(sql, **values) for sql, values in asked]
 

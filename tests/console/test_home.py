@@ -118,6 +118,11 @@ async def test_who_may_only_read_is_offered_no_sync_and_refused_one(tmp_path: Pa
         for path in ("/console/projects", "/console/b/api/project/sync"):
             refused = await bob.post(path, {"csrf": csrf, "repo": "https://github.com/acme/engine", "bank": "x"})
             assert refused.status_code == 403 and "You may not do this" in refused.text, path
+            assert "You are signed in as bob, reader. That does not include making, changing and syncing banks." in (
+                refused.text
+            )
+            assert "An owner can make you editor or owner, under Settings, People." in refused.text
+            assert "credential" not in refused.text
         assert (await http.get("/console/b/x")).status_code == 404
 
 
@@ -142,6 +147,7 @@ async def test_what_is_open_stands_beside_its_bank_and_leads_there(tmp_path: Pat
             page = (await server.http.get(path)).text
             assert '<a href="/console/b/api/health">1 incident</a>' in page, path
             assert '<a href="/console/b/api/operations?state=failed">1 failed operation</a>' in page, path
+            assert 'Health<span class="count">1<span class="sr"> open</span></span></a>' in page, path
         home = (await server.http.get("/console")).text
         assert "<strong>auth &lt;b&gt; is down</strong> in api: No answer." in home
         part = await server.http.get("/console/switch?bank=api", headers={"referer": "http://x/console/b/api/ask"})

@@ -6,7 +6,7 @@ from playwright.async_api import Browser, expect
 
 from keepsake.core.principal import local_owner
 from tests.auth.conftest import as_, served
-from tests.console.looking import add_person, check_page, looking
+from tests.console.looking import DESKTOP, PHONE, add_person, check_page, looking
 
 
 async def test_a_newcomer_is_the_local_owner_and_sees_the_first_steps(browser: Browser, tmp_path: Path) -> None:
@@ -17,6 +17,7 @@ async def test_a_newcomer_is_the_local_owner_and_sees_the_first_steps(browser: B
 
         assert await me.go("/console/no/such/page") == 404
         await me.sees("Nothing is here")
+        await expect(me.page.locator(".side nav a", has_text="Memories")).to_be_visible()
         assert await me.go("/console/b/nowhere/memories") == 404
         await check_page(me, "missing")
 
@@ -44,6 +45,13 @@ async def test_once_there_are_people_one_signs_in_and_comes_back(browser: Browse
         await ada.enter("/console/more?x=1")
         await ada.sees("ada, owner")
         await check_page(ada, "more")
+
+        await ada.as_seen(PHONE, "light")
+        await ada.go("/console/settings/tools")
+        chosen = await ada.page.locator(".tabs [aria-current]").bounding_box()
+        assert chosen is not None and chosen["x"] >= 0 and chosen["x"] + chosen["width"] <= PHONE
+        await ada.as_seen(DESKTOP, "light")
+        await ada.go("/console/more")
 
         await ada.page.locator("main").get_by_role("button", name="Sign out").click()
         await ada.page.wait_for_url("**/console/signin")

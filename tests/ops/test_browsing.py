@@ -1,15 +1,24 @@
 """What people do with memories: look through them, ask where they came from, mark, settle, forget; on both stores."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from keepsake import dispatch
 from keepsake.context import App
-from keepsake.core import clock
+from keepsake.core import clock, ids
+from keepsake.core.clock import DAY, SECOND
 from keepsake.core.errors import BadInput, Conflict, NotFound
-from keepsake.core.principal import Principal, local_owner
+from keepsake.core.principal import LOCAL_ORG, Principal, local_owner
 from keepsake.ops import chosen
+from keepsake.store import banks, browsing, memories
+from keepsake.store.browsing import Stretch
+from keepsake.store.engine import Tx
+from keepsake.store.filters import Filter
+from keepsake.store.memories import Memory
 
 pytestmark = pytest.mark.anyio
 
@@ -57,6 +66,75 @@ async def test_memories_are_browsed_page_by_page_and_narrowed_by_what_they_are(a
     assert [hit["memory"]["id"] for hit in recalled["hits"]] == [document["id"]]
     with pytest.raises(BadInput):
         await browsed(before="x")
+
+
+async def test_every_filter_finds_the_same_however_little_is_looked_at_for_a_page(app: App) -> None:
+    await operation(app, "bank.create", name="default")
+    now = app.now()
+    old = ids.first((now - 9 * DAY) // SECOND)
+    known = {old + n if n < 20 else app.store.new_id(): n for n in range(60)}
+
+    async def told(tx: Tx) -> int:
+        bank = await banks.named(tx, LOCAL_ORG, "default")
+        assert bank is not None
+        for id, n in known.items():
+            memory = Memory(
+                org=LOCAL_ORG,
+                bank=bank.id,
+                id=id,
+                kind="fact" if n % 7 else "decision",
+                fact_type="world" if n % 5 else "opinion",
+                text=f"Tram {n}.",
+                learned_at=now - 9 * DAY if n < 20 else now,
+                author="local",
+                text_hash=f"h{n}",
+                tokens=3,
+                seq=1,
+                tags=() if n % 2 else ("even",),
+                trust="agent" if n % 3 else "outside",
+                superseded_at=None if n % 11 else now,
+            )
+            await memories.insert(tx, memory)
+        return bank.id
+
+    bank = await app.store.write(LOCAL_ORG, told)
+    cases: list[tuple[dict[str, Any], Callable[[int], bool]]] = [
+        ({}, lambda n: True),
+        ({"kinds": ("decision",)}, lambda n: n % 7 == 0),
+        ({"kinds": ("fact",)}, lambda n: n % 7 != 0),
+        ({"types": ("opinion",), "tags": ("even",)}, lambda n: n % 10 == 0),
+        ({"tags": ("even", "odd"), "trust": ("agent",)}, lambda n: n % 2 == 0 and n % 3 != 0),
+        ({"trust": ("outside",), "kinds": ("fact", "decision")}, lambda n: n % 3 == 0),
+        ({"sources": ("told",), "types": ("world",)}, lambda n: n % 5 != 0),
+        ({"sources": ("document", "session")}, lambda n: False),
+        ({"said": (now - 2 * DAY, now + DAY), "kinds": ("decision",)}, lambda n: n >= 20 and n % 7 == 0),
+    ]
+
+    for narrowing, is_wanted in cases:
+        for is_past in (False, True):
+            want = [id for id, n in known.items() if is_wanted(n) and (is_past or n % 11)][::-1]
+            for few, walked in ((0, 7), (0, 1_000), (20, 7), (1_000, 1_000)):
+                given = Filter(LOCAL_ORG, bank, now, **narrowing, with_past=is_past, is_now=True)
+                stretch = Stretch(ids.LARGEST, 6, few, walked)
+                assert await walk(app, given, stretch) == want, (narrowing, is_past, few, walked)
+    past = Filter(LOCAL_ORG, bank, now - DAY)
+    assert await walk(app, past, Stretch(ids.LARGEST, 6)) == [id for id, n in known.items() if n < 20][::-1]
+
+
+async def walk(app: App, given: Filter, stretch: Stretch) -> list[int]:
+    """Every page from the first to the last."""
+    found: list[int] = []
+    for _ in range(30):
+        page = await app.store.read(LOCAL_ORG, partial(browsing.page, given=given, stretch=stretch))
+        told = [memory.id for memory in page.memories]
+        found += told
+        if len(told) == stretch.limit:
+            stretch = replace(stretch, before=told[-1])
+        elif page.reached is not None:
+            stretch = replace(stretch, before=page.reached)
+        else:
+            return found
+    raise AssertionError("A walk without an end.")
 
 
 async def test_provenance_goes_back_to_the_words_of_the_source_and_tells_who_recalled_it(

@@ -154,7 +154,11 @@ async def _card(visit: Visit, id: str) -> Card:
     try:
         return _of_proposal(await visit.ask(approvals.get, id=id))
     except (NotFound, BadInput):
+        pass
+    try:
         return _of_run(await visit.ask(approvals.request, id=id), visit.ctx.principal.name)
+    except (NotFound, BadInput) as error:
+        raise NotFound("No request under this address is yours to decide. Another approver may have it.") from error
 
 
 async def _shown(visit: Visit, card: Card, problem: str = "", note: str = "") -> Response:

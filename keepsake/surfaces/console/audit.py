@@ -3,6 +3,8 @@
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from keepsake.core.errors import Forbidden
+from keepsake.core.operation import AUDIT
 from keepsake.ops import audit
 from keepsake.surfaces.console.console import Console
 from keepsake.surfaces.console.visit import PAGE, Visit
@@ -27,6 +29,8 @@ async def show(visit: Visit) -> Response:
 async def _page(visit: Visit, verified: audit.Verified | None = None) -> Response:
     asked = {name: visit.query(name)[:200].strip() for name in ("within", "principal", "operation")}
     offset = visit.number("offset")
+    if not visit.may(AUDIT) and not visit.may("admin"):
+        raise Forbidden("the audit log is for its readers.", frozenset({AUDIT}))
     found = await visit.ask(
         audit.list_,
         only_bank=asked["within"] or None,

@@ -1,5 +1,6 @@
 """How the console's pages are reached: who may look is asked anew each time, forms must be ours, errors are pages."""
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
@@ -9,20 +10,45 @@ from starlette.routing import Route
 
 from keepsake.auth import verify
 from keepsake.context import App
+from keepsake.core import roles
 from keepsake.core.errors import Broken, Forbidden, KeepsakeError, NotFound, Unauthenticated
 from keepsake.core.principal import Principal, local_owner
+from keepsake.core.roles import Role
 from keepsake.ops import signing_in
 from keepsake.ops.signing_in import Signed
 from keepsake.surfaces import bearer
 from keepsake.surfaces.console import nav, visit
 from keepsake.surfaces.console.visit import Visit
 from keepsake.surfaces.oauth import places
-from keepsake.surfaces.pages import forms, rendering, signin
+from keepsake.surfaces.pages import forms, rendering, signin, words
 from keepsake.surfaces.pages.forms import Fields
 
 Show = Callable[[Visit], Awaitable[Response]]
 Take = Callable[[Visit, Fields], Awaitable[Response]]
 Answer = Callable[[Request], Awaitable[Response]]
+#: What each scope opens, as a person is told that it is missing.
+RIGHTS = {
+    "memory:read": "reading memories",
+    "memory:write": "changing memories",
+    "memory:delete": "deleting memories for good",
+    "bank:admin": "making, changing and syncing banks",
+    "watch:read": "reading incidents and checks",
+    "watch:write": "adding checks and acknowledging incidents",
+    "research:read": "reading the web and GitHub",
+    "exec:invoke": "asking for enrolled commands to be run",
+    "inference": "using the xerotier endpoint",
+    "admin": "managing people, keys and settings",
+    "audit": "reading the audit log",
+}
+#: What programs are told first: which operation refuses.
+_OPERATION = re.compile(r"^[a-z_]+\.[a-z_]+: ")
+#: How refusals speak of keys, and how people are told the same.
+_SAID = (
+    (" Use one of the banks it was made for.", ""),
+    ("this credential does not", "you do not"),
+    ("this credential lacks", "you lack"),
+    ("this credential", "you"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +129,9 @@ class Console:
 
 async def refusal(found: Visit, error: KeepsakeError) -> Response:
     """An error as a page, or as the part of one that was asked for."""
-    values = {"title": title(error), "reason": reason(error), "hint": hint(error), "quote": ""}
+    values = {"title": title(error), "reason": reason(error), "hint": "", "quote": ""}
+    if isinstance(error, Forbidden):
+        values["reason"], values["hint"] = await _denied(found, error)
     if isinstance(error, Broken):
         values["quote"] = str(error).rpartition(" ")[2].rstrip(".")
     if found.is_part:
@@ -121,15 +149,28 @@ def title(error: KeepsakeError) -> str:
 
 
 def reason(error: KeepsakeError) -> str:
-    """Why, without the code that programs read."""
+    """Why, without the code that programs read, and as a person is told."""
     if isinstance(error, Broken):
         return "Nothing was changed."
-    told = str(error).removeprefix("403: ")
+    told = _OPERATION.sub("", str(error).removeprefix("403: "))
+    for keys, people in _SAID:
+        told = told.replace(keys, people)
     return told[:1].upper() + told[1:]
 
 
-def hint(error: KeepsakeError) -> str:
-    """Who may change it, or where to go on."""
-    if isinstance(error, Forbidden) and error.scopes:
-        return "An owner can give you a role that may, under Settings, People."
-    return ""
+async def _denied(found: Visit, error: Forbidden) -> tuple[str, str]:
+    """Who is refused what, and who can change it."""
+    if found.signed is None:
+        return reason(error), ""
+    who = f"You are signed in as {found.me.name}, {await found.about()}."
+    missing = sorted(error.scopes - found.ctx.principal.scopes)
+    may = [role for role in roles.NAMES if roles.scopes([role]).issuperset(missing)]
+    if not missing or not may:
+        return f"{reason(error)} {who}", "An owner can give you another role, under Settings, People."
+    told = words.listed([RIGHTS[scope] for scope in missing])
+    return f"{who} That does not include {told}.", f"An owner can make you {_either(may)}, under Settings, People."
+
+
+def _either(names: list[Role]) -> str:
+    *some, last = sorted(names)
+    return f"{', '.join(some)} or {last}" if some else last

@@ -16,12 +16,12 @@ from keepsake.ops.overview import Day, Look
 from keepsake.surfaces.console import approvals as inbox
 from keepsake.surfaces.console import nav, scoring
 from keepsake.surfaces.console.console import Console
-from keepsake.surfaces.console.memories_view import who
 from keepsake.surfaces.console.scoring import Part
 from keepsake.surfaces.console.visit import PAGE, Visit
 from keepsake.surfaces.oauth import places
 from keepsake.surfaces.pages import charts, icons, rendering, signin, words
 from keepsake.surfaces.pages.charts import Frame
+from keepsake.surfaces.pages.words import who
 
 #: What waits and what was learned last, as far as a first look shows it.
 SHOWN, NEWEST = 5, 5

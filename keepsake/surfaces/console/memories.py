@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from keepsake.ops import banks, browsing, memory, provenance, truth
+from keepsake.ops import browsing, memory, overview, provenance, truth
 from keepsake.ops.provenance import Provenance
 from keepsake.surfaces.console import memories_changes, memories_conflicts, memories_forget
 from keepsake.surfaces.console.console import Console
-from keepsake.surfaces.console.memories_view import FULL, Row, Wanted, address, may, of_hit, who
+from keepsake.surfaces.console.memories_view import FULL, Row, Wanted, address, may, of_hit
 from keepsake.surfaces.console.visit import PAGE, Visit
 from keepsake.surfaces.pages import words
+from keepsake.surfaces.pages.words import who
 
 #: Conflicts that are counted on the way in.
 COUNTED = 20
@@ -96,8 +97,10 @@ async def _answers(visit: Visit, wanted: Wanted) -> Found:
 
 
 async def _nothing(visit: Visit, wanted: Wanted) -> str:
-    held = await visit.ask(banks.stats)
-    searched = words.count(held.memories, "memory", "memories")
+    held = await visit.ask(overview.get, banks=[visit.bank])
+    if not (many := sum(bank.memories for bank in held.banks)):
+        return f"Nothing is remembered in {visit.bank} yet."
+    searched = words.count(many, "memory", "memories")
     return f"Nothing found for “{wanted.q[:200]}”. Searched {searched} in {visit.bank}."
 
 
@@ -107,14 +110,14 @@ async def _newest(visit: Visit, wanted: Wanted) -> Found:
     page = await visit.ask(browsing.browse, superseded=past, before=wanted.before or None, limit=PAGE, **narrowed)
     rows = tuple(Row(one) for one in page.memories)
     earlier = visit.to("memories", **wanted.without(), before=page.earlier) if page.earlier else ""
-    told = words.count(len(rows), "memory", "memories") if rows else "Nothing"
-    how = (
-        "from here back"
-        if wanted.before
-        else "newest first"
-        if rows
-        else "here yet"
-        if not wanted.without()
-        else "fits"
-    )
-    return Found(rows, f"{told}, {how}." if rows else f"{told} {how}.", earlier)
+    return Found(rows, _counted(wanted, len(rows), bool(page.earlier)), earlier)
+
+
+def _counted(wanted: Wanted, many: int, is_more: bool) -> str:
+    """How many there are, and from where on."""
+    if many:
+        how = "from here back" if wanted.before else "newest first"
+        return f"{words.count(many, 'memory', 'memories')}, {how}."
+    if is_more:
+        return "Nothing among the newest memories fits."
+    return "Nothing fits." if wanted.without() else "Nothing here yet."

@@ -10,10 +10,11 @@ from keepsake.core.errors import BadInput, Conflict
 from keepsake.core.models import Memory
 from keepsake.ops import memory, pinning, provenance, truth
 from keepsake.surfaces.console.console import Console, reason
-from keepsake.surfaces.console.memories_view import Said, compared, tags_of, who
+from keepsake.surfaces.console.memories_view import Said, compared, tags_of
 from keepsake.surfaces.console.visit import Visit
 from keepsake.surfaces.pages import forms, rendering, signin
 from keepsake.surfaces.pages.forms import Fields
+from keepsake.surfaces.pages.words import who
 
 #: Characters that a form takes; what is longer is a document.
 LONGEST = 20_000

@@ -7,10 +7,11 @@ from keepsake.core.errors import BadInput
 from keepsake.core.models import Receipt
 from keepsake.ops import approvals, memory, proposals, purging
 from keepsake.surfaces.console.console import Console
-from keepsake.surfaces.console.memories_view import may, who
+from keepsake.surfaces.console.memories_view import may
 from keepsake.surfaces.console.visit import Visit
 from keepsake.surfaces.pages import rendering, signin
 from keepsake.surfaces.pages.forms import Fields
+from keepsake.surfaces.pages.words import who
 
 #: How a browser keeps the leave to make a change once others have agreed; it goes nowhere but to its own page.
 COOKIE = "keepsake_ask"

@@ -14,6 +14,7 @@ from keepsake.core.words import line
 from keepsake.ops.memory import Hit
 from keepsake.surfaces.console.visit import Visit
 from keepsake.surfaces.pages import icons
+from keepsake.surfaces.pages.words import who
 
 #: Characters of a question that are asked.
 LONGEST = 2_000
@@ -150,12 +151,6 @@ def of_hit(hit: Hit) -> Row:
     """A memory that answers."""
     parts = tuple((name, sum(hit.signals.get(one, 0.0) for one in of)) for name, of in SIGNALS)
     return Row(hit.memory, hit.score, parts, hit.signals.get("reranked"))
-
-
-def who(principal: str) -> str:
-    """Someone by the name that people know."""
-    kind, _, name = principal.partition(":")
-    return name or {"local": "the owner here", "sync": "the sync", "": "nobody known"}.get(kind, kind)
 
 
 def address(uri: str) -> str:

@@ -15,7 +15,7 @@ from keepsake.ops.mental_models import ModelText
 from keepsake.ops.records import MOST, Record
 from keepsake.surfaces.console.console import Console, reason
 from keepsake.surfaces.console.visit import Visit
-from keepsake.surfaces.pages import forms, rendering
+from keepsake.surfaces.pages import forms, rendering, words
 from keepsake.surfaces.pages.forms import Fields
 
 ONE = "/b/{bank}/models/{id}"
@@ -189,7 +189,7 @@ async def confirming(visit: Visit) -> Response:
     values = {
         "title": f"Delete the model {found.name}",
         "said": found.content or "It has no text yet.",
-        "about": f"With it go {found.versions} kept versions of its text. The memories that it rests on stay.",
+        "about": f"{_versions(found.versions)} of its text. The memories that it rests on stay.",
         "action": visit.to(f"/b/{{bank}}/models/{found.id}/delete"),
         "back": visit.to(f"/b/{{bank}}/models/{found.id}"),
         "button": "Delete the model for good",
@@ -203,3 +203,7 @@ async def delete(visit: Visit, fields: Fields) -> Response:
     """Delete it."""
     await visit.ask(mental_models.delete, id=visit.path("id"))
     return rendering.moved(visit.to("models"))
+
+
+def _versions(kept: int) -> str:
+    return f"With it {'goes' if kept == 1 else 'go'} {words.count(kept, 'kept version')}"

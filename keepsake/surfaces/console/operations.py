@@ -29,6 +29,11 @@ STATES = {
     "failed": ("failed", "bad", "x"),
     "cancelled": ("cancelled", "", ""),
 }
+_WITHOUT_COUNTS = {
+    "pending": "Not begun yet",
+    "completed": "Nothing more to do",
+    "cancelled": "Cancelled before it was done",
+}
 TABS = (("", "All"), ("running", "Running"), ("pending", "Waiting"), ("failed", "Failed"), ("completed", "Done"))
 
 
@@ -51,7 +56,7 @@ class Line:
         counts = [f"{name.replace('_', ' ')} {value:,}" for name, value in _counted(self.job) if value]
         if counts:
             return ", ".join(counts)
-        return {"completed": "Nothing more to do", "cancelled": "Cancelled before it was done"}.get(self.job.state, "")
+        return _WITHOUT_COUNTS.get(self.job.state, "")
 
     @property
     def action(self) -> str:

@@ -77,7 +77,11 @@ def routes(app: App) -> list[BaseRoute]:
 
 def handlers(app: App, missing: Handler, broken: Handler) -> dict[int, Handler]:
     """What answers where nothing is served, and after a fault; below /console it is a page."""
-    absent = Console(app).page("", _missing).endpoint
+    console = Console(app)
+    # So that this page, too, knows where the navigation leads.
+    for group in GROUPS:
+        group.routes(console)
+    absent = console.page("", _missing).endpoint
 
     async def not_there(request: Request, error: Exception) -> Response:
         is_page = is_ours(request) and request.method == "GET"

@@ -12,7 +12,7 @@ from keepsake import dispatch
 from keepsake.context import Ctx
 from keepsake.core.errors import KeepsakeError, NotFound
 from keepsake.core.operation import Operation
-from keepsake.ops import approvals, banks, users
+from keepsake.ops import approvals, banks, overview, users
 from keepsake.ops.signing_in import Signed
 from keepsake.surfaces.console import nav
 from keepsake.surfaces.pages import forms, rendering
@@ -62,7 +62,7 @@ class Visit:
             return Me("Local owner", "this computer only", is_local=True)
         return Me(self.signed.name, "", is_local=False)
 
-    async def _about(self) -> str:
+    async def about(self) -> str:
         """What whoever looks is here."""
         if self.signed is None:
             return self.me.about
@@ -105,8 +105,10 @@ class Visit:
 
     async def page(self, template: str, values: Mapping[str, object], *, at: str = "", status: int = 200) -> Response:
         """A page with its navigation; `at` is the name of the page, to be marked there."""
-        counts = {"approvals": await self._waiting()}
-        shared = {"at": at, "counts": counts, "me": replace(self.me, about=await self._about())}
+        failing, down = await self._down()
+        counts = {"approvals": await self._waiting(), "health": down}
+        me = replace(self.me, about=await self.about())
+        shared = {"at": at, "counts": counts, "failing": failing, "me": me}
         return self.bare(template, {**shared, **values}, status=status)
 
     def bare(self, template: str, values: Mapping[str, object], *, status: int = 200) -> Response:
@@ -122,6 +124,7 @@ class Visit:
             "tabs": nav.TABS,
             "at": "",
             "counts": {},
+            "failing": "",
         }
         return rendering.scripted(template, shared | dict(values), status)
 
@@ -131,6 +134,12 @@ class Visit:
         except KeepsakeError:
             return 0
         return waiting.proposals + waiting.invocations
+
+    async def _down(self) -> tuple[str, int]:
+        """The bank whose health is linked, which is the one with most incidents where none is named; and how many."""
+        found = (await self.ask(overview.incidents)).banks if self.may("watch:read") else {}
+        bank = self.bank or max(found, key=lambda name: found[name], default="")
+        return bank, found.get(bank, 0)
 
     def checked_bank(self) -> None:
         """Refuse a bank in the address that is not there for whoever looks."""

@@ -95,6 +95,12 @@ def listed(words: list[str], nothing: str = "nothing") -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
+def who(principal: str) -> str:
+    """Someone by the name that people know."""
+    kind, _, name = principal.partition(":")
+    return name or {"local": "the owner here", "sync": "the sync", "": "nobody known"}.get(kind, kind)
+
+
 FILTERS: Mapping[str, Callable[..., str]] = {
     "when": when,
     "hour": hour,
@@ -103,4 +109,5 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "size": size,
     "spent": spent,
     "listed": listed,
+    "who": who,
 }

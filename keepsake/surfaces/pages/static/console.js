@@ -47,12 +47,18 @@ addEventListener("click", event => {
   if (node) document.querySelector(`a[data-node="${node.dataset.id}"]`)?.click();
 });
 // A graph wider than the screen opens with the chosen node in the middle, else in its own.
+function middle(box, node) {
+  const inner = node.getBoundingClientRect(), view = box.getBoundingClientRect();
+  box.scrollLeft += inner.left + inner.width / 2 - view.left - view.width / 2;
+  box.scrollTop += inner.top + inner.height / 2 - view.top - view.height / 2;
+}
 function centre(within) {
-  for (const box of all(".scroll:has(.graph)", within)) {
-    const node = (box.querySelector(".node.sel") ?? box.querySelector(".graph")).getBoundingClientRect(), view = box.getBoundingClientRect();
-    box.scrollLeft += node.left + node.width / 2 - view.left - view.width / 2;
-    box.scrollTop += node.top + node.height / 2 - view.top - view.height / 2;
-  }
+  for (const box of all(".scroll:has(.graph)", within)) middle(box, box.querySelector(".node.sel") ?? box.querySelector(".graph"));
+}
+// A row that a phone moves sideways opens with what is chosen in view.
+for (const row of all(".tabs, .filters")) {
+  const chosen = row.querySelector("[aria-current], [aria-pressed=true]");
+  if (chosen?.getBoundingClientRect().right > row.getBoundingClientRect().right) middle(row, chosen);
 }
 function shown(within) { zone(within); centre(within); }
 shown(document);
