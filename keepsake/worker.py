@@ -11,10 +11,10 @@ from keepsake.core import log
 from keepsake.core.clock import HOUR, SECOND
 from keepsake.core.errors import Conflict
 from keepsake.core.lazy import lazy
-from keepsake.hooks import spool
 from keepsake.ops import embedding, jobs
 
 if TYPE_CHECKING:
+    from keepsake.hooks import spool
     from keepsake.ops import (
         chapters,
         consolidate,
@@ -35,6 +35,7 @@ else:
     modelling = lazy("keepsake.ops.modelling")
     observe = lazy("keepsake.ops.observe")
     running = lazy("keepsake.ops.running")
+    spool = lazy("keepsake.hooks.spool")
     sync = lazy("keepsake.ops.sync")
     synthesis = lazy("keepsake.ops.synthesis")
     watching = lazy("keepsake.ops.watching")

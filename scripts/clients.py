@@ -43,6 +43,8 @@ OPENCODE = str(MODULES / "opencode-linux-x64/bin/opencode")
 CODEX = str(MODULES / "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex")
 #: How long one client may take to connect.
 PATIENCE = 60.0
+#: The same where opencode has a plugin: at its first start it fetches a package of its own from npm, and waits for it.
+FETCHING = 300.0
 _VERSION = re.compile(rb'mcp-protocol-version: *([0-9-]{10})|protocolVersion" ?: ?"([0-9-]{10})"', re.IGNORECASE)
 
 
@@ -116,7 +118,7 @@ def environment(home: Path) -> dict[str, str]:
     return kept | quiet | folders | {"PATH": path, "CODEX_HOME": str(home / "codex"), "PYTHONPATH": str(ROOT)}
 
 
-async def run(place: Place, *command: str, send: str = "") -> str:
+async def run(place: Place, *command: str, send: str = "", patience: float = PATIENCE) -> str:
     """What a client prints, both streams, within its time."""
     process = await asyncio.create_subprocess_exec(
         *command,
@@ -127,12 +129,12 @@ async def run(place: Place, *command: str, send: str = "") -> str:
         stderr=asyncio.subprocess.STDOUT,
     )
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience):
             told, _ = await process.communicate(send.encode())
     except TimeoutError:
         process.kill()
         await process.wait()
-        return f"Failed: no answer within {PATIENCE:.0f} s"
+        return f"Failed: no answer within {patience:.0f} s"
     return told.decode(errors="replace")
 
 
@@ -209,7 +211,8 @@ async def opencode(place: Place, transport: str) -> str:
 
 async def opencode_listed(place: Place, said: str = "", name: str = "keepsake") -> str:
     """Let opencode connect to what its files name."""
-    told = re.sub(r"\x1b\[[0-9;]*m", "", await run(place, OPENCODE, "mcp", "list"))
+    patience = FETCHING if (place.home / "config/opencode/plugins").exists() else PATIENCE
+    told = re.sub(r"\x1b\[[0-9;]*m", "", await run(place, OPENCODE, "mcp", "list", patience=patience))
     return "" if re.search(rf"✓\s+{name}\s+connected", told) else reason(f"{told}\n{said}")
 
 

@@ -1,5 +1,6 @@
 """A decision as it is told and kept: its words for every search, its parts for who asks about decisions."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
@@ -12,6 +13,7 @@ KINDS: tuple[Kind, ...] = ("decision", "constraint", "heuristic", "rejected")
 STATUSES: tuple[Given, ...] = ("proposed", "accepted", "blocked", "rejected", "reversed")
 #: The tag, and the category, of what stands in the way of other work.
 BLOCKER = "blocker"
+_HEADED = re.compile(r"^(Why|Considered):[ \t]*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +78,21 @@ def alternatives(parts: Mapping[str, object]) -> list[Alternative]:
     kept = parts.get("alternatives")
     found = [one for one in kept if isinstance(one, dict)] if isinstance(kept, list) else []
     return [Alternative(str(one.get("option", "")), str(one.get("why_not", ""))) for one in found]
+
+
+def reworded(told: str, title: str, parts: Mapping[str, object]) -> Decision:
+    """A correction of a kept decision, as `told` tells one; reasons that it does not speak of stay what they were."""
+    head, *pairs = _HEADED.split(told.strip())
+    first, _, rest = head.strip().partition("\n")
+    said = list(zip(pairs[::2], (one.strip() for one in pairs[1::2]), strict=True))
+    why, kept = str(parts.get("rationale", "")), alternatives(parts)
+    if said:
+        why = "\n".join(text for name, text in said if name == "Why")
+        kept = [_option(text) for name, text in said if name == "Considered" and text]
+    stands = cast("Given", status("decision", parts, False))
+    return Decision(title if first == f"{title}." else first or title, rest.strip(), why, kept, stands)
+
+
+def _option(told: str) -> Alternative:
+    option, _, why_not = told[:-1].partition(" (") if told.endswith(")") else (told, "", "")
+    return Alternative(option, why_not) if why_not else Alternative(told)

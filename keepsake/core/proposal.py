@@ -3,6 +3,7 @@
 import json
 import secrets
 from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import sha256
 from typing import Literal, get_args
 
@@ -63,6 +64,7 @@ def scopes(operation: AnyOperation) -> frozenset[str]:
     return operation.scopes - {"memory:delete"} | {"memory:write"}
 
 
+@lru_cache(maxsize=256)
 def version(operation: AnyOperation) -> str:
     """A hash over everything that an operation's declaration promises."""
     declared = [operation.id, operation.effect, sorted(operation.scopes), operation.given.model_json_schema()]

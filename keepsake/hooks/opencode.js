@@ -11,7 +11,12 @@ function hook(event, told) {
     try {
       const words = [...COMMAND.slice(1), event, "--client", "opencode"]
       const child = spawn(COMMAND[0], words, { stdio: ["pipe", "pipe", "ignore"], windowsHide: true })
-      const timer = setTimeout(() => child.kill(), PATIENCE_MS)
+      const timer = setTimeout(() => {
+        // Not when its output ends: a process that it started may hold on to that.
+        resolve("")
+        child.kill("SIGKILL")
+        child.stdout.destroy()
+      }, PATIENCE_MS)
       timer.unref?.()
       child.on("error", () => resolve(""))
       child.on("close", () => {

@@ -54,7 +54,7 @@ class Create(InBank):
     """A new artifact."""
 
     title: Filled = Field(max_length=300, description="What it is called.")
-    content: Filled = Field(max_length=LARGEST, description="All of it, up to 8 MiB.")
+    content: Filled = Field(max_length=LARGEST, description="All of it: up to 8 MiB, and what a request may hold.")
     artifact_type: Type = Field("markdown", description="One word: markdown, html, mermaid, code, …")
     identifier: Identifier | None = Field(
         None, description="A readable name of its own, unique in the bank; made from the title when left out."
@@ -148,7 +148,7 @@ async def found(tx: Tx, ctx: Ctx, given: OneArtifact) -> tuple[banks.Bank, Artif
 class Update(OneArtifact):
     """What the next version says."""
 
-    content: Filled = Field(max_length=LARGEST, description="All of the new version, up to 8 MiB.")
+    content: Filled = Field(max_length=LARGEST, description="All of it: up to 8 MiB, and what a request may hold.")
     title: Filled | None = Field(None, max_length=300, description="What it is called from now on.")
     artifact_type: Type | None = Field(None, description="What kind of thing it is from now on.")
     note: Clean = Field("", max_length=1_000, description="What this version changes.")

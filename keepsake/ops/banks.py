@@ -9,20 +9,21 @@ from pydantic import Field
 from keepsake.auth import policy
 from keepsake.context import App, Changed, Ctx
 from keepsake.core import clock
-from keepsake.core.errors import Forbidden, NotFound
+from keepsake.core.errors import NotFound
 from keepsake.core.lazy import lazy
 from keepsake.core.models import BankName, Given, InBank, Receipt, Result
 from keepsake.core.operation import Effect, operation
 from keepsake.core.project import Project
 from keepsake.core.text import Clean
-from keepsake.ops import forgetting
 from keepsake.store import banks, embeddings, memories, repos, sources
 from keepsake.store.engine import Tx
 
 if TYPE_CHECKING:
+    from keepsake.ops import forgetting
     from keepsake.services import mirror, repository
     from keepsake.store import projects
 else:
+    forgetting = lazy("keepsake.ops.forgetting")
     mirror = lazy("keepsake.services.mirror")
     repository = lazy("keepsake.services.repository")
     projects = lazy("keepsake.store.projects")
@@ -111,7 +112,7 @@ async def found(tx: Tx, ctx: Ctx, named: str | None) -> banks.Bank | None:
     policy.check_bank(ctx.principal, name)
     bank = await banks.named(tx, ctx.org, name)
     if bank is None and not implied:
-        raise NotFound(f"No bank {name!r}. Use list_banks to see the banks, or create_bank to make it.")
+        raise NotFound(f"No bank {name!r}. List the banks to see their names; this one would have to be created first.")
     return bank
 
 
@@ -133,7 +134,7 @@ async def several(tx: Tx, ctx: Ctx, names: Sequence[str]) -> dict[str, banks.Ban
             unknown.append(named)
     if unknown:
         told = ", ".join(map(repr, unknown[:5]))
-        raise NotFound(f"No project or bank {told}. Use list_projects or list_banks to see the names.")
+        raise NotFound(f"No project or bank {told}. List the projects or banks to see their names.")
     return dict(found.values())
 
 
@@ -144,14 +145,21 @@ async def ensured(tx: Tx, ctx: Ctx, named: str | None) -> banks.Bank:
     project = ctx.project if implied else None
     if bank is not None and project is None:
         return bank
-    if bank is None and "bank:admin" not in ctx.principal.scopes:
-        raise Forbidden(f"the bank {name!r} does not exist and this credential may not create banks (bank:admin).")
+    if bank is None:
+        policy.check_making(ctx.principal, name)
     if project is not None:
         return await _claimed(tx, ctx, project)
     made = await banks.create(tx, ctx.store, ctx.org, name) or await banks.named(tx, ctx.org, name)
     if made is None:
         raise NotFound(f"The bank {name!r} was deleted a moment ago. Try again.")
     return made
+
+
+async def check_there(ctx: Ctx, named: str | None) -> None:
+    """Refuse a write whose bank is not there, where it would be made by whoever may make none."""
+    name, implied = wanted(ctx, named)
+    if implied and await ctx.read(lambda tx: banks.named(tx, ctx.org, name)) is None:
+        policy.check_making(ctx.principal, name)
 
 
 async def _claimed(tx: Tx, ctx: Ctx, project: Project) -> banks.Bank:

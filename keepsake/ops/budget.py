@@ -3,16 +3,20 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from keepsake.context import App, Ctx
 from keepsake.core.clock import SECOND
 from keepsake.core.errors import BadInput, Unavailable
-from keepsake.services import llm
-from keepsake.services.llm import Ask, Llm, LlmFailed, Reply
+from keepsake.core.lazy import lazy
 from keepsake.store import usage
 from keepsake.store.engine import Tx
 from keepsake.store.usage import Hold
+
+if TYPE_CHECKING:
+    from keepsake.services import llm
+else:
+    llm = lazy("keepsake.services.llm")
 
 T = TypeVar("T")
 #: The background's own budget stands under no one's name.
@@ -44,7 +48,7 @@ class Payer:
     #: The row of the usage log under which all calls of one request are added up; 0 gives each its own.
     row: int = 0
 
-    def hold(self, ask: Ask) -> tuple[Hold, int]:
+    def hold(self, ask: "llm.Ask") -> tuple[Hold, int]:
         """What to set aside for a call now, and the limit that it must keep."""
         settings, now = self.app.settings, self.app.now()
         is_ours = self.holder == BACKGROUND
@@ -84,12 +88,12 @@ def _monday(now: int) -> date:
     return today - timedelta(days=today.weekday())
 
 
-def model(app: App) -> Llm | None:
+def model(app: App) -> "llm.Llm | None":
     """The language model that is configured."""
     return llm.configured(app.settings)
 
 
-async def chat(payer: Payer, asked: Llm, ask: Ask) -> Reply:
+async def chat(payer: Payer, asked: "llm.Llm", ask: "llm.Ask") -> "llm.Reply":
     """Ask a model within the budget of who asks; Spent before anything is sent, where it does not suffice."""
     hold, limit = payer.hold(ask)
     if not await payer.app.store.write(payer.org, lambda tx: usage.reserve(tx, hold, limit, payer.app.now())):
@@ -100,7 +104,7 @@ async def chat(payer: Payer, asked: Llm, ask: Ask) -> Reply:
         reply = await asked.chat(ask)
         cost = (reply.tokens_in, reply.tokens_out)
         return reply
-    except LlmFailed as error:
+    except llm.LlmFailed as error:
         cost = cost if error.may_have_spent else (0, 0)
         raise
     finally:
@@ -141,7 +145,7 @@ async def noted(payer: Payer, model: str, tokens: int) -> None:
     await payer.app.store.write(payer.org, lambda tx: usage.record(tx, call(payer, model, (tokens, 0))))
 
 
-async def checked(payer: Payer, asked: Llm, ask: Ask, check: Callable[[Reply], T]) -> T:
+async def checked(payer: Payer, asked: "llm.Llm", ask: "llm.Ask", check: "Callable[[llm.Reply], T]") -> T:
     """Ask until the answer passes its check (which raises ValueError), at most twice; then Unusable."""
     reply = await chat(payer, asked, ask)
     try:

@@ -83,6 +83,8 @@ async def _is_approver(tx: Tx, ctx: Ctx, row: Asked) -> bool:
 
 async def refusal(tx: Tx, ctx: Ctx, row: Asked, unknown: KeepsakeError) -> KeepsakeError:
     """Why someone may not decide; to whom it is none of their business it is unknown."""
+    if ctx.principal.person is None and ctx.principal.key is None and ctx.surface == "web":
+        return Forbidden("the owner decides at the server's machine: `keepsake approvals` there, without KEEPSAKE_URL.")
     if is_own(ctx.principal, row) or (row.person is not None and row.person == ctx.principal.person):
         if await _is_alone(tx, ctx) and ctx.surface == "web":
             return Forbidden("you decide on what your own agent asked only right after signing in. Sign in again.")

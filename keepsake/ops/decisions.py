@@ -15,7 +15,7 @@ from keepsake.core.text import Clean, Filled
 from keepsake.ops import banks as bank_ops
 from keepsake.ops import handed_out, meant, retrieve, tracking
 from keepsake.ops.memory import FORGOTTEN
-from keepsake.store import banks, embeddings, knowledge, memories
+from keepsake.store import banks, embeddings, knowledge, memories, relations
 from keepsake.store.engine import Tx
 from keepsake.store.knowledge import Wanted
 from keepsake.store.memories import Memory
@@ -120,6 +120,8 @@ async def _recorded(tx: Tx, ctx: Ctx, given: RecordDecision, model: embeddings.M
     replaced = {one.id: one for one in (old, twin) if one is not None}
     made = await tracking.store(tx, ctx, made, model)
     gone = [id for one in replaced.values() for id in await tracking.supersede(tx, ctx, made, one)]
+    if twin is not None:
+        await relations.carry(tx, ctx.org, bank.id, twin.id, made.id)
     result = RecordedDecision(
         outcome="stored",
         decision=shown(made, bank.name),

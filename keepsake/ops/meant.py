@@ -1,15 +1,24 @@
 """What someone means by an id, a slug or a name: a memory, an artifact or an entity of one bank."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from keepsake.context import Ctx
-from keepsake.core import ids, names, slug
+from keepsake.core import ids, slug
 from keepsake.core.errors import NotFound
+from keepsake.core.lazy import lazy
 from keepsake.core.words import line
-from keepsake.store import artifacts, banks, entities, memories, slugs
+from keepsake.store import banks, entities, memories, slugs
 from keepsake.store.engine import Tx
 from keepsake.store.memories import Memory
 from keepsake.store.relations import Place
+
+if TYPE_CHECKING:
+    from keepsake.core import names
+    from keepsake.store import artifacts
+else:
+    artifacts = lazy("keepsake.store.artifacts")
+    names = lazy("keepsake.core.names")
 
 #: Characters of a name that an error repeats.
 SHOWN = 80

@@ -1,13 +1,14 @@
 """Memories: retain, recall, list, get, forget, clear."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from keepsake.context import Changed, Ctx
 from keepsake.core import clock, echo, models, text
 from keepsake.core.errors import NotFound
+from keepsake.core.lazy import lazy
 from keepsake.core.models import (
     BankName,
     Budget,
@@ -25,12 +26,17 @@ from keepsake.core.operation import Effect, operation
 from keepsake.core.pack import KNOWLEDGE
 from keepsake.core.text import Clean, CleanJson, Filled
 from keepsake.ops import banks as bank_ops
-from keepsake.ops import forgetting, handed_out, narrowed, retrieve, storing, tracking, views
+from keepsake.ops import handed_out, narrowed, retrieve, storing, tracking, views
 from keepsake.store import banks, embeddings, jobs, memories, slugs, sources
 from keepsake.store.engine import Tx
 from keepsake.store.filters import Filter
 from keepsake.store.handed_out import Given
 from keepsake.store.memories import Memory
+
+if TYPE_CHECKING:
+    from keepsake.ops import forgetting
+else:
+    forgetting = lazy("keepsake.ops.forgetting")
 
 #: Longer texts are documents to be split by whoever has them.
 LONGEST = 1_000_000
@@ -90,7 +96,8 @@ async def retain(ctx: Ctx, given: Retain) -> Retained:
         if not content:
             return Changed(Retained(status="skipped", bank=bank.name, note=FORGOTTEN), bank.id, [])
         moment = clock.parse(given.happened_at) if given.happened_at else None
-        filed = handed_out.Filed(ctx.org, bank.id, moment, tuple(dict.fromkeys(given.tags)), given.metadata)
+        sort = given.category if given.whole and given.category != storing.GENERAL else ""
+        filed = handed_out.Filed(ctx.org, bank.id, moment, tuple(dict.fromkeys(given.tags)), given.metadata, sort)
         if repeats and await repeats.is_all(tx, ctx, filed):
             return Changed(Retained(status="skipped", bank=bank.name, note=handed_out.SKIPPED), bank.id, [])
         id = ctx.store.new_id()
@@ -351,7 +358,7 @@ async def _one(tx: Tx, ctx: Ctx, given: OneMemory) -> tuple[banks.Bank, Memory]:
     id = await slugs.meant(tx, ctx.org, bank.id, given.id) if bank else None
     rows = await memories.fetched(tx, ctx.org, bank.id, [id]) if bank and id else {}
     if bank is None or id is None or id not in rows:
-        raise NotFound(f"No memory {given.id!r} in this bank. Use list_memories or recall to find its id.")
+        raise NotFound(f"No memory {given.id!r} in this bank. Recall or list the memories to find its id.")
     return bank, rows[id]
 
 

@@ -137,7 +137,7 @@ async def described(tx: Tx, bank: banks.Bank, rows: list[Memory]) -> list[Milest
     edges = await relations.touching(tx, bank.org, bank.id, [row.id for row in rows], 1_000)
     ends = {(edge.origin, edge.target) for edge in edges} | {(edge.target, edge.origin) for edge in edges}
     others = await memories.fetched(tx, bank.org, bank.id, sorted({other for _, other in ends}))
-    decisions = {id for id, other in others.items() if other.kind in KNOWLEDGE}
+    decisions = {id: other for id, other in others.items() if other.kind in KNOWLEDGE}
     return [
         Milestone(
             id=str(row.id),
@@ -148,13 +148,21 @@ async def described(tx: Tx, bank: banks.Bank, rows: list[Memory]) -> list[Milest
             type=row.subtype,
             happened_at=clock.iso(row.said_at),
             learned_at=clock.iso(row.learned_at),
-            related_decisions=[str(other) for id, other in sorted(ends) if id == row.id and other in decisions],
+            related_decisions=_current(
+                [decisions[other] for id, other in sorted(ends) if id == row.id and other in decisions]
+            ),
             tags=list(row.tags),
             author=row.author,
             trust=row.trust,
         )
         for row in rows
     ]
+
+
+def _current(decisions: list[Memory]) -> list[str]:
+    """Ids of decisions; of one that was corrected, only of the words that took its place."""
+    ids = {one.id for one in decisions}
+    return [str(one.id) for one in decisions if one.superseded_by not in ids]
 
 
 class ListMilestones(InBank):

@@ -49,14 +49,21 @@ def admit(ctx: Ctx, declared: AnyOperation, arguments: intake.Arguments) -> None
     """Ask of what a proposal carries what a call of it would be asked."""
     if declared.effect is not Effect.GATE:
         return
-    named, carried = arguments.get("operation"), arguments.get("arguments")
-    target = REGISTRY.get(named) if isinstance(named, str) else None
+    target, given = carried(arguments) or (None, {})
     if target is None or not _is_known(ctx.principal, target):
-        if not offers(ctx.principal):
-            raise Forbidden("this credential may change nothing, so it has nothing to propose or apply.")
+        if not any(policy.may_propose(ctx.principal, one) for one in REGISTRY.values()):
+            told = "this credential may change nothing, so it has nothing to propose or apply."
+            raise Forbidden(f"{told} Ask its owner for a key that may write.")
         return
     policy.check_proposing(ctx.principal, target)
-    _check_bank(ctx, target, carried if isinstance(carried, dict) else {})
+    _check_bank(ctx, target, given)
+
+
+def carried(arguments: intake.Arguments) -> tuple[AnyOperation, intake.Arguments] | None:
+    """What a proposal would run, and with what; None where there is no such operation."""
+    named, given = arguments.get("operation"), arguments.get("arguments")
+    target = REGISTRY.get(named) if isinstance(named, str) else None
+    return None if target is None else (target, given if isinstance(given, dict) else {})
 
 
 def _is_known(principal: Principal, target: AnyOperation) -> bool:
@@ -236,7 +243,7 @@ async def _of_token(tx: Tx, ctx: Ctx, token: str) -> Proposal:
 
 _WHY_NOT: Mapping[State, str] = {
     "pending_approval": "The proposal waits for an approver. Look with `proposal_status`, and apply it then.",
-    "rejected": "An approver has rejected the proposal.",
+    "rejected": "An approver has rejected the proposal. Look at why with `proposal_status`, before you propose again.",
     "expired": "The proposal is past its time. Call `propose` again.",
     "revoked": "The proposal was revoked, because what it would change has changed. Call `propose` again.",
     "cancelled": "The proposal was cancelled. Call `propose` again.",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from keepsake.context import Ctx
-from keepsake.core import models, names, rank, text
+from keepsake.core import models, rank, text
 from keepsake.core.lazy import lazy
 from keepsake.core.models import Budget
 from keepsake.ops import banks as bank_ops
@@ -17,9 +17,10 @@ from keepsake.store.filters import Filter
 from keepsake.store.memories import Memory
 
 if TYPE_CHECKING:
-    from keepsake.core import when
+    from keepsake.core import names, when
     from keepsake.ops.embedding import Known, Vectors
 else:
+    names = lazy("keepsake.core.names")
     when = lazy("keepsake.core.when")
 
 #: What each signal adds to each candidate.

@@ -2,12 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from keepsake.context import App
-from keepsake.core import names, text
+from keepsake.core import text
+from keepsake.core.lazy import lazy
 from keepsake.store import embeddings, memories, search, threads
 from keepsake.store.engine import Tx, VectorRow
 from keepsake.store.memories import Memory
+
+if TYPE_CHECKING:
+    from keepsake.core import names
+else:
+    names = lazy("keepsake.core.names")
 
 #: The category of a memory that was given none; facts stored one after the other under it need not belong together.
 GENERAL = "general"

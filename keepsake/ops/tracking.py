@@ -5,18 +5,19 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from keepsake.context import Ctx
-from keepsake.core import text, words
+from keepsake.core import decision, text, words
 from keepsake.core.errors import BadInput, Conflict
 from keepsake.core.lazy import lazy
 from keepsake.core.pack import KNOWLEDGE
-from keepsake.ops import forgetting, storing
+from keepsake.ops import storing
 from keepsake.store import banks, conflicts, embeddings, entities, jobs, memories, slugs, threads
 from keepsake.store.engine import Tx
 from keepsake.store.memories import Memory
 
 if TYPE_CHECKING:
-    from keepsake.ops import naming
+    from keepsake.ops import forgetting, naming
 else:
+    forgetting = lazy("keepsake.ops.forgetting")
     naming = lazy("keepsake.ops.naming")
 
 #: Characters of a title.
@@ -99,13 +100,25 @@ def same(one: Memory, other: Memory) -> bool:
 
 
 def reworded(old: Memory, new: Memory) -> Memory:
-    """What corrects a decision or a milestone: called by its own words, and standing as the old one did."""
+    """What corrects a decision or a milestone: as whole as the old one, with all that the new words do not speak of."""
     if old.kind not in (*KNOWLEDGE, "milestone"):
         return new
-    title = words.line(new.text.strip().splitlines()[0], LONGEST_TITLE)
-    status = old.parts.get("status")
-    parts: dict[str, object] = {"decision": new.text, "status": status} if status else {}
-    return replace(new, title=title, subtype=old.subtype, parts=parts)
+    first, _, rest = new.text.strip().partition("\n")
+    said, parts = new.text, dict[str, object]()
+    if old.kind == "milestone" and (description := rest.strip() or told(old.parts, "description")):
+        said, parts = f"{first}\n{description}", {"description": description}
+    elif "status" in old.parts:
+        made = decision.reworded(new.text, old.title, old.parts)
+        first, said, parts = made.title, made.told, made.parts
+    return replace(
+        new,
+        title=words.line(first, LONGEST_TITLE),
+        subtype=old.subtype,
+        parts=parts,
+        text=said,
+        text_hash=text.digest(said),
+        tokens=text.cost(said),
+    )
 
 
 def told(parts: Mapping[str, object], name: str) -> str:

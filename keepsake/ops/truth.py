@@ -15,7 +15,7 @@ from keepsake.core.operation import Effect, operation
 from keepsake.core.text import Filled
 from keepsake.ops import banks as bank_ops
 from keepsake.ops import chosen, storing, tracking, views
-from keepsake.store import banks, conflicts, entities, jobs, memories, search
+from keepsake.store import banks, conflicts, entities, jobs, memories, relations, search
 from keepsake.store.engine import Tx
 from keepsake.store.memories import Memory
 
@@ -131,7 +131,10 @@ class Correct(InBank):
     """What is wrong, and what is right."""
 
     id: str = Field(min_length=1, max_length=64, description="Id of the memory that is wrong or outdated.")
-    content: Filled = Field(max_length=100_000, description="What holds instead.")
+    content: Filled = Field(
+        max_length=100_000,
+        description="What holds instead. A decision keeps its reasons, unless lines `Why: …`, `Considered: …` differ.",
+    )
     also: list[chosen.MemoryId] = Field(
         default_factory=list, max_length=chosen.MOST, description="Other memories that it takes the place of, too."
     )
@@ -178,11 +181,14 @@ async def correct(ctx: Ctx, given: Correct) -> models.Memory:
         told = [old.id, *(one.id for one in others), *await _outdone(tx, ctx, old, new)]
         wrong = list(dict.fromkeys(told))
         await memories.supersede(tx, ctx.org, bank.id, wrong, new.id, ctx.now)
+        for one in (old, *others):
+            # It is the same thing in other words, so whatever was related to it still is.
+            await relations.carry(tx, ctx.org, bank.id, one.id, new.id)
         for id in wrong:
             await memories.relate(tx, ctx.org, bank.id, new.id, id, "supersedes")
         await conflicts.settle(tx, ctx.org, bank.id, wrong, ctx.principal.name)
         await jobs.wanted(tx, ctx.store, ctx.org, bank.id, "embed", ctx.now)
-        return Changed(views.shown(new, bank.name, None), bank.id, [*wrong, new.id], given.content)
+        return Changed(views.shown(new, bank.name, None), bank.id, [*wrong, new.id], new.text)
 
     return await ctx.change(body)
 
@@ -203,5 +209,5 @@ async def _known(tx: Tx, ctx: Ctx, given: Correct) -> tuple[banks.Bank, Memory]:
     id = all_ids.parse(given.id)
     rows = await memories.fetched(tx, ctx.org, bank.id, [id]) if bank and id else {}
     if bank is None or not rows:
-        raise errors.NotFound(f"No memory {given.id!r} in this bank. Use list_memories or recall to find its id.")
+        raise errors.NotFound(f"No memory {given.id!r} in this bank. Recall or list the memories to find its id.")
     return bank, next(iter(rows.values()))

@@ -45,6 +45,42 @@ def outlines(org: int, bank: int, ids: Sequence[int]) -> Ask[dict[int, Outline]]
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A memory as a node that may be left out: without its words."""
+
+    id: int
+    kind: str
+    at: int
+    is_superseded: bool
+
+
+_POINT = f"id, kind, {SAID_AT} AS at, CASE WHEN superseded_at IS NULL THEN 0 ELSE 1 END AS is_superseded"
+
+
+def _points(rows: list[Row]) -> list[Point]:
+    return [Point(row["id"], row["kind"], row["at"], bool(row["is_superseded"])) for row in rows]
+
+
+def points(org: int, bank: int, ids: Sequence[int]) -> Ask[list[Point]]:
+    """Memories by id, whatever their state; unknown ids are left out."""
+    return Ask(
+        f"SELECT {_POINT} FROM memories WHERE org = :org AND bank = :bank AND id = ANY_INT(:ids)",
+        {"org": org, "bank": bank, "ids": list(ids)},
+        _points,
+    )
+
+
+def newest_points(org: int, bank: int, kind: str, limit: int) -> Ask[list[Point]]:
+    """The latest memories of a kind, what was superseded among them."""
+    return Ask(
+        f"SELECT {_POINT} FROM memories WHERE org = :org AND bank = :bank AND kind = :kind AND state = 'live'"
+        f" ORDER BY {SAID_AT} DESC LIMIT :limit",
+        {"org": org, "bank": bank, "kind": kind, "limit": limit},
+        _points,
+    )
+
+
 def newest(org: int, bank: int, kind: str, limit: int) -> Ask[list[Outline]]:
     """The latest memories of a kind, what was superseded among them."""
     values: dict[str, Value] = {"org": org, "bank": bank, "kind": kind, "limit": limit}

@@ -97,6 +97,20 @@ async def resolved(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> set[int]:
     return {row["target"] for row in rows}
 
 
+async def carry(tx: Tx, org: int, bank: int, old: int, new: int) -> None:
+    """Draw every edge of a memory at another, too, as it was drawn; none from a thing to itself."""
+    for end, other in (("origin", "target"), ("target", "origin")):
+        drawn = ", ".join(":new" if name == end else name for name in _NAMES)
+        await tx.run(
+            f"INSERT INTO relations ({_COLUMNS}) SELECT {drawn} FROM relations WHERE {_OF} AND {end} = :old"
+            f" AND {other} <> :new ON CONFLICT (org, bank, origin, target, type) DO NOTHING",
+            org=org,
+            bank=bank,
+            old=old,
+            new=new,
+        )
+
+
 async def forget(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> None:
     """Drop every edge at memories, artifacts or entities that are gone."""
     for end in ("origin", "target"):

@@ -25,7 +25,10 @@ class TooLarge(KeepsakeError):
     rpc = -32600
 
     def __init__(self, limit: int) -> None:
-        super().__init__(f"The request is larger than {limit:,} bytes. Send less at once, in several calls.")
+        super().__init__(
+            f"The request is larger than {limit:,} bytes. Send less at once, in several calls; whoever runs the server"
+            " sets how much it takes with KEEPSAKE_BODY_LIMIT."
+        )
 
 
 class WrongType(BadInput):

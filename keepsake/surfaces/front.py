@@ -221,7 +221,7 @@ class Exchange:
                 with suppress(UnknownTool, UnknownResource):
                     tool = self._tool(method, name)
                     self.endpoint.door.admit(self.ctx, tool, arguments)
-                    await dispatch.admit_token(self.ctx, tool.operation, arguments)
+                    await self.endpoint.door.admit_stored(self.ctx, tool, arguments)
             await self._count([message])
         except KeepsakeError as error:
             raise Refused(rpc_refusal(error, id)) from error
@@ -234,7 +234,7 @@ class Exchange:
         return door.resource(self.ctx, name)[0].tool if method == "resources/read" else door.tool(self.ctx, name)
 
     async def _count(self, messages: list[types.JSONRPCMessage]) -> None:
-        calls = len(_calls(messages))
+        calls = sum(method == "tools/call" for method, _, _ in _calls(messages))
         if calls == 0:
             await limits.note_use(self.ctx.store, self.ctx.principal, self.ctx.now)
         elif allowance := await dispatch.limit(self.ctx, calls):
@@ -247,7 +247,8 @@ class Exchange:
         manager = self.managers.stateful[self._wants_stream()]
 
         async def begin(id: str) -> None:
-            await self.endpoint.sessions.begin(id, manager, self.endpoint.dialect, self.ctx, version)
+            begun = await self.endpoint.sessions.begin(id, manager, self.endpoint.dialect, self.ctx, version)
+            await workspaces.connected(self.ctx, begun)
 
         await self._pass(manager, receive, begin)
 

@@ -7,19 +7,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from keepsake.context import App, Ctx, Surface
+from keepsake.context import App, Ctx
 from keepsake.core.errors import KeepsakeError
 from keepsake.surfaces import bearer
 from keepsake.surfaces.front import bank_of, checked_bank
 from keepsake.surfaces.replies import rest_refusal
-
-#: By this header our own command line says that it is who asks.
-SURFACE = "X-Keepsake-Surface"
-
-
-def surface_of(request: Request) -> Surface:
-    """Where a plain request comes from."""
-    return "cli" if request.headers.get(SURFACE) == "cli" else "web"
 
 
 @dataclass(slots=True)
@@ -33,7 +25,7 @@ class Plain(ABC):
         try:
             principal = await bearer.principal(self.app, request)
             named = bank_of(request)
-            ctx = self.app.ctx(principal, checked_bank(named) if named else None, surface=surface_of(request))
+            ctx = self.app.ctx(principal, checked_bank(named) if named else None, surface="web")
             response = await self.answer(ctx, request)
         except KeepsakeError as error:
             response = rest_refusal(error)

@@ -16,6 +16,9 @@ from keepsake.surfaces import bearer, metrics
 from keepsake.surfaces.http import Site
 
 Announce = Callable[[App, str], None]
+#: How long a connection may stand idle. Whoever closes it risks a request that is on its way, so it must be the client:
+#: longer than httpx (5 s, as every Python client), nginx and AWS (60 s), Go (90 s) and Google's balancer (600 s).
+IDLE_SECONDS = 620
 
 
 class Server(uvicorn.Server):
@@ -46,19 +49,24 @@ async def run(settings: Settings, announce: Announce, extend: Callable[[Site], N
         site = Site(app)
         extend(site)
         metrics.measure()
-        config = uvicorn.Config(
-            site.asgi(),
-            http="h11",
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=settings.shutdown_seconds,
-        )
-        server = Server(config, site)
+        server = Server(configured(site), site)
         announce(app, _address(listener))
         await server.serve(sockets=[listener])
+
+
+def configured(site: Site) -> uvicorn.Config:
+    """How we listen."""
+    return uvicorn.Config(
+        site.asgi(),
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=site.app.settings.shutdown_seconds,
+    )
 
 
 async def _is_guarded(app: App) -> bool:

@@ -45,10 +45,10 @@ class Served:
         """Ask over REST."""
         return await self.http.post(f"/v1/operations/{id}", json=arguments, headers=bearer(key))
 
-    async def mcp(self, method: str, key: str | None = None, **params: object) -> httpx.Response:
+    async def mcp(self, method: str, key: str | None = None, path: str = "/mcp", **params: object) -> httpx.Response:
         """Ask over MCP, without a session."""
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        return await self.http.post("/mcp", json=message, headers={"Accept": "application/json", **bearer(key)})
+        return await self.http.post(path, json=message, headers={"Accept": "application/json", **bearer(key)})
 
 
 def bearer(key: str | None) -> dict[str, str]:
@@ -87,7 +87,8 @@ async def served(folder: Path, **environment: str) -> AsyncIterator[Served]:
 @asynccontextmanager
 async def running(site: Site) -> AsyncIterator[Served]:
     """Everything of a site over HTTP."""
-    config = uvicorn.Config(site.asgi(), port=0, http="h11", ws="none", log_config=None, lifespan="on")
+    config = serve.configured(site)
+    config.port = 0
     server = Server(config, site)
     running = asyncio.create_task(server.serve())
     await server.ready.wait()

@@ -71,12 +71,14 @@ async def test_a_call_too_many_is_told_how_long_to_wait(tmp_path: Path) -> None:
     assert end - 60 <= int(refused.headers["X-RateLimit-Reset"]) <= end
 
 
-async def test_initialize_and_listing_the_tools_are_not_counted(tmp_path: Path) -> None:
+async def test_only_calls_of_tools_are_counted(tmp_path: Path) -> None:
     async def asked(name: str) -> list[int]:
         key = (await made(server.app, name))["secret"]
         opening = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
         free = [await server.mcp("initialize", key, **opening) for _ in range(3)]
         free += [await server.mcp("tools/list", key) for _ in range(3)]
+        free += [await server.mcp("prompts/get", key, "/v1/mcp", name="session.init")]
+        free += [await server.mcp("resources/read", key, "/v1/mcp", uri="xerotier://workspace/current/brief")]
         counted = [await listed_banks(server, key) for _ in range(2)]
         free += [await server.mcp("tools/list", key)]
         assert not any("X-RateLimit-Limit" in answer.headers for answer in free)
@@ -85,7 +87,7 @@ async def test_initialize_and_listing_the_tools_are_not_counted(tmp_path: Path) 
     async with served(tmp_path, KEEPSAKE_RATE_LIMIT="1") as server:
         codes = await within_a_minute(asked)
 
-    assert codes == [200] * 7 + [200, 429]
+    assert codes == [200] * 9 + [200, 429]
 
 
 async def test_calls_over_rest_and_each_call_of_a_batch_are_counted(tmp_path: Path) -> None:

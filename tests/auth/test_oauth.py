@@ -158,6 +158,7 @@ async def test_deleting_is_never_ticked_and_counts_once_it_is(tmp_path: Path) ->
 
 async def test_a_client_steps_up_by_asking_for_more(tmp_path: Path) -> None:
     async with living(tmp_path) as ada:
+        await as_(ada.server.app, local_owner(), "bank.create", name="default")
         client = (await ada.register(scope="memory:read"))["client_id"]
         await ada.sign_in()
         first = await ada.tokens(client, scope="memory:read")

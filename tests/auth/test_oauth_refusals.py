@@ -82,6 +82,8 @@ async def test_a_registration_that_cannot_be_read_is_refused(stage: Stage, body:
     answer = await stage.ada.http.post("/api/auth/mcp/register", content=body, headers={"Content-Type": kind})
 
     assert (answer.status_code, answer.json()["error"]) == (status, "invalid_client_metadata")
+    # No setting makes room for a client that has more to say.
+    assert "KEEPSAKE_" not in answer.text
 
 
 # --- authorization: what is told on a page of ours, and nowhere else --------------------------------------------------

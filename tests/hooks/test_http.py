@@ -157,6 +157,18 @@ def test_the_plugin_for_opencode_tells_and_is_told(tmp_path: Path, address: str,
     until(lambda: [row for row in inbox(tmp_path / "data") if row[1] == "opencode"] == OPENCODE)
 
 
+def test_the_plugin_for_opencode_waits_for_no_command_that_does_not_end(tmp_path: Path) -> None:
+    source = Path(spool.__file__).with_name("opencode.js").read_text()
+    # What it starts is not ended with it, and holds on to its output.
+    stuck = json.dumps(["sh", "-c", "sleep 30 & wait", "sh"])[1:-1]
+    (tmp_path / "plugin.mjs").write_text(source.replace("__KEEPSAKE_COMMAND__", stuck).replace("4000", "100"))
+    (tmp_path / "drive.mjs").write_text(DRIVE.partition("const output")[0].replace("ROOT", str(tmp_path)))
+
+    done = subprocess.run(["node", str(tmp_path / "drive.mjs")], capture_output=True, timeout=15, check=False)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 OPENCODE = [(event, "opencode") for event in ("session-start", "prompt", "tool", "turn-end")]
 DRIVE = """
 import { Keepsake } from "./plugin.mjs"

@@ -9,7 +9,10 @@ from keepsake import worker
 from keepsake.core.errors import KeepsakeError
 from keepsake.core.operation import Effect
 from keepsake.core.principal import LOCAL_ORG, local_owner
+from keepsake.store import anomalies, banks, incidents
+from keepsake.store.anomalies import Anomaly
 from keepsake.store.engine import Tx
+from keepsake.store.incidents import Incident, Note
 from tests.auth.conftest import Json, as_
 from tests.conftest import Database
 from tests.isolation import asking
@@ -42,8 +45,22 @@ async def planted(stage: Stage, org: int, bank: str) -> int:
         except KeepsakeError:
             continue
     await as_(stage.app, me, "bank.update", bank=bank, title=CANARY, mission=CANARY)
+    await stage.app.store.write(org, lambda tx: watched(tx, stage, org, bank))
+    for listing in ("incident.list", "anomaly.list"):
+        assert CANARY in (await as_(stage.app, me, listing, bank=bank)).model_dump_json()
     await enriched(stage)
     return taken
+
+
+async def watched(tx: Tx, stage: Stage, org: int, bank: str) -> None:
+    """What only the passing of time would bring about: an incident with a note, and an anomaly, both going on."""
+    found = await banks.named(tx, org, bank)
+    assert found is not None
+    id, now = stage.app.store.new_id(), stage.app.now()
+    await incidents.put(tx, Incident(org, found.id, id, id, CANARY, f"http://{CANARY}/", CANARY, now, now))
+    await incidents.note(tx, Note(org, found.id, id, id, now, CANARY, CANARY, told=False))
+    numbers = (9.0, 1.0, 0.1, 10, 100)
+    await anomalies.begin(tx, Anomaly(org, found.id, id, id, CANARY, "latency", *numbers, "all hours", now, now))
 
 
 async def enriched(stage: Stage) -> None:

@@ -215,17 +215,62 @@ async def test_a_decision_of_another_bank_or_one_that_is_over_cannot_be_supersed
     assert [one["title"] for one in (await do("decision.list"))["decisions"]] == ["Use Python"]
 
 
-async def test_a_corrected_decision_is_called_by_its_new_words_and_stands_as_before(do: Do) -> None:
-    old = await decided(do, "Deploy on Fridays", rationale="The week is done.", status="proposed")
-    first = await do("milestone.record", title="Shipped 2.0", type="release")
+async def test_a_corrected_decision_keeps_what_the_correction_does_not_speak_of(do: Do) -> None:
+    options = [{"option": "Deploy daily", "why_not": "too few hands"}]
+    old = await decided(do, "Deploy on Fridays", rationale="Traffic is low.", alternatives=options, status="proposed")
+    given = {"title": "Shipped 2.0", "description": "With the new parser.", "type": "release"}
+    first = (await do("milestone.record", **given, related_decisions=[old]))["milestone"]["id"]
 
-    await do("memory.correct", id=old, content="Deploy on Tuesdays, in the morning.")
-    await do("memory.correct", id=first["milestone"]["id"], content="Shipped 2.1")
+    new = await do("memory.correct", id=old, content="Deploy on Tuesdays, in the morning.\nNever after noon.")
+    await do("memory.correct", id=first, content="Shipped 2.1")
     [decision] = (await do("decision.list", status=["proposed"]))["decisions"]
     [milestone] = (await do("milestone.list", type="release"))["milestones"]
 
-    assert (decision["title"], decision["rationale"]) == ("Deploy on Tuesdays, in the morning.", "")
-    assert milestone["title"] == "Shipped 2.1"
+    assert (decision["title"], decision["decision"]) == ("Deploy on Tuesdays, in the morning.", "Never after noon.")
+    assert (decision["rationale"], decision["alternatives"]) == ("Traffic is low.", options)
+    assert new["text"] == (
+        "Deploy on Tuesdays, in the morning.\nNever after noon.\nWhy: Traffic is low.\n"
+        "Considered: Deploy daily (too few hands)"
+    )
+    assert (milestone["title"], milestone["description"]) == ("Shipped 2.1", "With the new parser.")
+
+
+async def test_a_correction_may_give_other_reasons_too(do: Do) -> None:
+    old = await decided(do, "Deploy on Fridays", rationale="Traffic is low.", alternatives=["Deploy daily"])
+    told = "Deploy on Mondays.\nWhy: All are in.\nConsidered: Deploy on Sundays (nobody is in)"
+
+    await do("memory.correct", id=old, content=told)
+    [decision] = (await do("decision.list"))["decisions"]
+
+    assert (decision["title"], decision["rationale"]) == ("Deploy on Mondays.", "All are in.")
+    assert decision["alternatives"] == [{"option": "Deploy on Sundays", "why_not": "nobody is in"}]
+
+
+async def test_relations_stay_with_what_is_said_in_other_words(do: Do) -> None:
+    old, other = await decided(do, "Deploy on Fridays"), await decided(do, "Sell only in Europe")
+    done = (await do("milestone.record", title="Shipped 2.0", related_decisions=[old]))["milestone"]["id"]
+    await do("graph.relate", origin=other, target=old, type="depends_on")
+    await decided(do, "Sell only in Europe", status="proposed")
+    other = await decided(do, "Sell only in Europe", status="accepted")
+    blocker = await decided(do, "The pager is broken", blocker=True)
+    await do("graph.relate", origin=other, target=blocker, type="resolves")
+
+    new = (await do("memory.correct", id=old, content="Deploy on Mondays"))["id"]
+    new = (await do("memory.correct", id=new, content="Deploy on Tuesdays"))["id"]
+    shipped = (await do("memory.correct", id=done, content="Shipped 2.1"))["id"]
+    open_still = (await do("memory.correct", id=blocker, content="The pager is silent"))["id"]
+
+    graph = await do("graph.get")
+    near = await do("graph.get", center=new, depth=1, types=["depends_on", "implements"])
+    brief = await do("brief.get")
+    wanted = {(other, new, "depends_on"), (shipped, new, "implements"), (other, open_still, "resolves")}
+    assert {(one["origin"], one["target"], one["type"]) for one in graph["edges"]} == wanted
+    assert {node["id"] for node in near["nodes"]} == {new, other, shipped}
+    assert {(one["origin"], one["target"], one["type"]) for one in brief["connections"]} == wanted
+    assert brief["blockers"] == []
+    for asked in (old, new):
+        [milestone] = (await do("milestone.list", related_decision=asked))["milestones"]
+        assert (milestone["id"], milestone["related_decisions"]) == (shipped, [new])
 
 
 async def test_secrets_in_any_part_of_a_decision_are_not_stored(do: Do) -> None:

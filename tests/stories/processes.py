@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,11 +55,12 @@ class Worker:
 class Server:
     """`keepsake serve` in a process of its own."""
 
-    def __init__(self, data_dir: Path, url: str = "") -> None:
+    def __init__(self, data_dir: Path, url: str = "", **settings: str) -> None:
         command = [sys.executable, "-m", "keepsake", "serve", "--port", "0"]
-        self.process = subprocess.Popen(
-            command, env=environment(data_dir, url), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+        surroundings = environment(data_dir, url) | {f"KEEPSAKE_{name.upper()}": set for name, set in settings.items()}
+        # It lives as long as the process.
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self.process = subprocess.Popen(command, env=surroundings, stdout=subprocess.PIPE, stderr=self._said, text=True)
         self.url = self._announced()
 
     def _announced(self) -> str:
@@ -66,7 +68,9 @@ class Server:
         for line in self.process.stdout:
             if found := re.search(r"http://127\.0\.0\.1:\d+", line):
                 return found[0]
-        raise AssertionError("The server ended before it listened.")
+        self.process.wait(30)
+        self._said.seek(0)
+        raise AssertionError(f"The server ended before it listened: {self._said.read()[-2_000:]}")
 
     def kill(self) -> None:
         """End it as a power cut would."""
@@ -77,6 +81,7 @@ class Server:
         assert self.process.stdout is not None
         code = self.process.wait(30)
         self.process.stdout.close()
+        self._said.close()
         return code
 
     def stop(self) -> int:
@@ -86,9 +91,9 @@ class Server:
 
 
 @contextmanager
-def serving(data_dir: Path, url: str = "") -> Iterator[Server]:
+def serving(data_dir: Path, url: str = "", **settings: str) -> Iterator[Server]:
     """A server that is gone afterwards."""
-    server = Server(data_dir, url)
+    server = Server(data_dir, url, **settings)
     try:
         yield server
     finally:

@@ -50,6 +50,21 @@ def test_what_a_user_had_stays_and_is_byte_for_byte_as_it_was_after(keepsake: Te
         assert connected[path] != (content, mode) and connected[path][1] == mode
 
 
+def test_opencode_is_told_not_to_wait_long_for_npm_and_keeps_what_the_user_told_it(
+    keepsake: Terminal, home: Path
+) -> None:
+    file, own = home / ".config/opencode/.npmrc", "registry=https://npm.example/\n"
+    file.parent.mkdir(parents=True)
+    file.write_text(own)
+
+    keepsake("connect", "opencode", "--write", "--hooks")
+    told = [line for line in file.read_text().splitlines() if line and not line.startswith("#")]
+    keepsake("disconnect", "opencode")
+
+    assert told == [own.strip(), "fetch-retries=0", "fetch-timeout=30000"]
+    assert file.read_text() == own
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_without_write_it_is_only_shown(keepsake: Terminal, home: Path, name: str) -> None:
     shown = keepsake("connect", name)

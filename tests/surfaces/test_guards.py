@@ -54,7 +54,8 @@ def test_a_body_past_the_limit_is_413_and_says_so(address: str, path: str) -> No
     answer = Client(f"{address}{path}").post(called("retain", {"content": "x" * 10_000_000}))
 
     assert answer.status_code == 413
-    assert f"{LIMIT:,} bytes" in answer.json()["error"]["message"]
+    message = answer.json()["error"]["message"]
+    assert f"{LIMIT:,} bytes" in message and "KEEPSAKE_BODY_LIMIT" in message
 
 
 def test_a_body_past_the_limit_is_refused_without_its_length_being_told(product: Client) -> None:

@@ -120,7 +120,7 @@ def is_remote(settings: Settings) -> bool:
 @asynccontextmanager
 async def connected(settings: Settings, bank: str | None = None) -> "AsyncIterator[httpx.AsyncClient]":
     """A client of the server that KEEPSAKE_URL names, with its key and bank."""
-    headers = {"X-Keepsake-Surface": "cli"}
+    headers: dict[str, str] = {}
     if settings.api_key:
         headers["Authorization"] = f"Bearer {settings.api_key}"
     if bank is not None:

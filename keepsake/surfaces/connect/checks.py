@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from keepsake.core.errors import BadInput, KeepsakeError
 from keepsake.core.lazy import lazy
 from keepsake.ops.doctor import Finding, note, ok, problem
-from keepsake.surfaces.connect import files, plan
+from keepsake.surfaces.connect import files, marked, plan
 from keepsake.surfaces.connect.clients import CLIENTS, KEY_VARIABLE, NAME, Client, Place
 from keepsake.surfaces.connect.jsontext import Json
 from keepsake.surfaces.connect.kinds import JsonFile, MarkedFile, OwnFile, Part
@@ -89,7 +89,7 @@ def _registered(client: Client, place: Place) -> Registered:
 
 
 def _entry(client: Client, part: Part, kind: object) -> Mapping[str, Json] | None:
-    if isinstance(kind, MarkedFile) and part.text:
+    if isinstance(kind, MarkedFile) and kind.marks is marked.TOML and part.text:
         told = tomllib.loads(part.text)[client.key][NAME]
         return dict(told)
     return part.server if isinstance(part.server, dict) else None

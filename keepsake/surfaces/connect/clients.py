@@ -277,6 +277,10 @@ CLIENTS: dict[str, Client] = {
             hooks=Hooks("{config}/opencode/plugins/keepsake.js", ".opencode/plugins/keepsake.js", "plugin"),
             rules=Rules("{config}/opencode/AGENTS.md", "AGENTS.md"),
             home="{config}/opencode",
+            hooks_todo=(
+                "Start opencode once while you are online: before it loads its first plugin it fetches a package of its"
+                " own from npm, and waits for it.",
+            ),
         ),
         Client(
             "claude-desktop",

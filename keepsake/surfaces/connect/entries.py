@@ -32,6 +32,8 @@ _PATIENCE = 10
 _PATIENCE_AT_END = 3
 #: Clients go on without waiting for these.
 _BEHIND = frozenset({"tool", "stop", "compact"})
+#: opencode fetches a package of its own before it loads any plugin, and starts only then: it shall not try for minutes.
+NPM = "fetch-retries=0\nfetch-timeout=30000"
 _PLUGIN = Path(keepsake.__file__).parent / "hooks" / "opencode.js"
 #: What stands for our command in the plugin.
 _COMMAND_MARK = "__KEEPSAKE_COMMAND__"
@@ -203,7 +205,7 @@ def hook_files(client: Client, target: Target, place: Path) -> dict[Path, str]:
     if client.hooks.shape == "scripts":
         return {place / name: _script(client, target, event) for name, event in client.hooks.events.items()}
     if client.hooks.shape == "plugin":
-        return {place: plugin(target)}
+        return {place: plugin(target), place.parent.parent / ".npmrc": NPM}
     told = hooks(client, target)
     if client.hooks.shape == "kiro":
         return {place: _document({"version": "v1", "hooks": [item for items in told.values() for item in items]})}

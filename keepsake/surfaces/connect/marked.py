@@ -20,6 +20,8 @@ class Marks:
 
 
 TOML = Marks("# keepsake: begin (`keepsake connect` wrote this, `keepsake disconnect` removes it)", "# keepsake: end")
+#: The settings of npm, which know the same comments as TOML and are none.
+NPM = Marks(TOML.begin, TOML.end)
 MARKDOWN = Marks(
     "<!-- keepsake: begin (`keepsake connect` wrote this, `keepsake disconnect` removes it) -->",
     "<!-- keepsake: end -->",

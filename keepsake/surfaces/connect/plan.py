@@ -74,6 +74,8 @@ def spots(client: Client, place: Place) -> list[Spot]:
             found += [Spot(hooks / name, OwnFile(), is_program=True) for name in client.hooks.events]
         elif client.hooks.is_own_file:
             found.append(Spot(hooks, OwnFile()))
+            if client.hooks.shape == "plugin":
+                found.append(Spot(hooks.parent.parent / ".npmrc", MarkedFile(marked.NPM)))
         else:
             found.append(Spot(hooks, JsonFile("", True, 1 if client.hooks.shape == "flat" else None)))
     if rules is not None:
@@ -132,7 +134,7 @@ def _part(client: Client, place: Place, wanted: Wanted, spot: Spot) -> Part | No
     if spot.path != config:
         if not is_hooked or hooks is None:
             return None
-        if isinstance(spot.kind, OwnFile):
+        if not isinstance(spot.kind, JsonFile):
             return Part(text=entries.hook_files(client, target, hooks)[spot.path])
         return Part(hooks=entries.hooks(client, target))
     if isinstance(spot.kind, MarkedFile):
