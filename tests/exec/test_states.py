@@ -1,26 +1,21 @@
 """An invocation's states, driven at random against a small model of what is allowed."""
 
-import asyncio
-import tempfile
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import Bundle, invariant, rule
 
-from keepsake import dispatch
-from keepsake.context import App, Ctx
+from keepsake.context import Ctx
 from keepsake.core import invocation
 from keepsake.core.clock import DAY, MINUTE, SECOND
 from keepsake.core.errors import KeepsakeError
 from keepsake.ops import outcomes, running
 from keepsake.store import invocations
 from keepsake.store.invocations import Due
-from tests.auth.conftest import opened
 from tests.exec.executing import agent, enrolled, owner
+from tests.machine import Machine
 
 #: Seconds in which the same request is the same run, and for which an approval and then a turn may be waited for.
 WINDOW, PATIENCE, TURN = 600, 3_600, 500
@@ -48,34 +43,23 @@ class Made:
         return invocation.now_is(self.state, self.expires_at, self.lease_until, now)  # type: ignore[arg-type]  # a state
 
 
-class Invocations(RuleBasedStateMachine):
+class Invocations(Machine):
     """Two tools, one that runs at once and one that a person agrees to; whoever runs them may die at any point."""
 
     made = Bundle("made")
 
     def __init__(self) -> None:
         super().__init__()
-        self.loop = asyncio.new_event_loop()
-        self.stack = AsyncExitStack()
-        folder = tempfile.TemporaryDirectory()
-        self.stack.callback(folder.cleanup)
-        opening = self.stack.enter_async_context(opened(Path(folder.name)))
-        self.now = 1_800_000_000_000_000
-        self.app: App = replace(self.loop.run_until_complete(opening), now=lambda: self.now)
         self.every: list[Made] = []
         self.held: dict[str, Any] = {}
         for name, more in {"free": {}, "asks": {"effect": "mutate", "approval": "person"}}.items():
             given: dict[str, Any] = {"approval_s": PATIENCE, "window_s": WINDOW, "queue_s": TURN}
             self.loop.run_until_complete(enrolled(self.app, name, concurrency=100, **given, **more))
 
-    def teardown(self) -> None:
-        self.loop.run_until_complete(self.stack.aclose())
-        self.loop.close()
-
     def tried(self, ctx: Ctx, operation: str, /, **given: object) -> dict[str, Any] | str:
         """What it gives, or the code of its refusal."""
         try:
-            return self.loop.run_until_complete(dispatch.call(ctx, operation, given)).model_dump()
+            return self.run(ctx, operation, **given)
         except KeepsakeError as error:
             return error.code
 

@@ -1,22 +1,17 @@
 """A proposal's states, driven at random against a small model of what is allowed."""
 
-import asyncio
-import tempfile
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+from hypothesis.stateful import Bundle, consumes, invariant, multiple, rule
 
-from keepsake import dispatch
-from keepsake.context import App, Ctx
+from keepsake.context import Ctx
 from keepsake.core import proposal
 from keepsake.core.clock import HOUR, MINUTE
 from keepsake.core.errors import KeepsakeError
 from keepsake.core.principal import local_owner
-from tests.auth.conftest import opened
+from tests.machine import Machine
 
 
 @dataclass
@@ -34,30 +29,16 @@ class Made:
         return "expired" if self.state in proposal.OPEN and now >= self.expires_at else self.state
 
 
-class Proposals(RuleBasedStateMachine):
+class Proposals(Machine):
     """Banks are made by proposals, and deleted by proposals that a person at the machine approves."""
 
     proposals = Bundle("proposals")
 
     def __init__(self) -> None:
         super().__init__()
-        self.loop = asyncio.new_event_loop()
-        self.stack = AsyncExitStack()
-        folder = tempfile.TemporaryDirectory()
-        self.stack.callback(folder.cleanup)
-        opening = self.stack.enter_async_context(opened(Path(folder.name)))
-        self.now = 1_800_000_000_000_000
-        self.app: App = replace(self.loop.run_until_complete(opening), now=lambda: self.now)
         self.banks: set[str] = set()
         self.every: list[Made] = []
         self.count = 0
-
-    def teardown(self) -> None:
-        self.loop.run_until_complete(self.stack.aclose())
-        self.loop.close()
-
-    def run(self, ctx: Ctx, operation: str, /, **given: object) -> dict[str, object]:
-        return self.loop.run_until_complete(dispatch.call(ctx, operation, given)).model_dump()
 
     @property
     def agent(self) -> Ctx:
