@@ -11,11 +11,11 @@ from keepsake.auth import limits, policy
 from keepsake.auth.limits import Allowance
 from keepsake.context import Ctx
 from keepsake.core import log, meter
-from keepsake.core.errors import Broken, Forbidden, KeepsakeError, NotBound, UnknownResource, UnknownTool
+from keepsake.core.errors import Broken, Forbidden, KeepsakeError, NotBound, NotFound, UnknownResource, UnknownTool
 from keepsake.core.intake import Arguments, cleaned, echoed, validated
 from keepsake.core.lazy import lazy
 from keepsake.core.models import Somewhere
-from keepsake.core.operation import AnyOperation
+from keepsake.core.operation import AnyOperation, Effect
 from keepsake.ops import banks
 from keepsake.tools.dialect import Dialect, Prompt, Proposable, Resource, Tool
 
@@ -62,6 +62,12 @@ class Door:
             raise UnknownTool(f"Unknown tool: {echoed(name, 100)}. Use tools/list to see the tools that you may call.")
         return tool
 
+    def guided(self, ctx: Ctx, error: NotFound) -> NotFound:
+        """What is not there, with the tools that this principal can look with."""
+        if not error.see:
+            return error
+        return NotFound(error.message, *(tool.name for tool in self.tools(ctx) if tool.operation.id in error.see))
+
     def admit(self, ctx: Ctx, tool: Tool, arguments: Arguments) -> None:
         """Ask everything that can be asked before any work, and whether the dialect runs such a thing at all."""
         if tool.needs_bank and self.is_unbound(ctx):
@@ -72,6 +78,18 @@ class Door:
             admit(ctx, tool.operation, arguments, tool.bank_argument)
         if self.dialect.is_gated:
             policy.check_gate(tool.operation)
+
+    async def admit_stored(self, ctx: Ctx, tool: Tool, arguments: Arguments) -> None:
+        """Ask what only the store knows: what a token stands for, and whether a write has a bank to go to."""
+        await admit_token(ctx, tool.operation, arguments)
+        if policy.may_make(ctx.principal) or self.is_unbound(ctx):
+            return
+        operation, given, argument = tool.operation, arguments, tool.bank_argument
+        if operation.id == "proposal.create" and (carried := proposals.carried(arguments)):
+            operation, given, argument = *carried, "bank"
+        if operation.effect is Effect.MUTATE:
+            for named in _named(ctx, operation, given, argument):
+                await banks.check_there(ctx, named)
 
     def is_unbound(self, ctx: Ctx) -> bool:
         """Whether the client has yet to choose the bank that it works in."""
@@ -171,7 +189,10 @@ async def run_tool(ctx: Ctx, door: Door, tool: Tool, arguments: Arguments) -> Ba
         return await _asked(ctx, tool, wire)
 
     async def shaped(running: Ctx) -> BaseModel:
-        return tool.from_core(await tool.operation(running, tool.to_core(wire)))
+        try:
+            return tool.from_core(await tool.operation(running, tool.to_core(wire)))
+        except NotFound as error:
+            raise door.guided(ctx, error) from error
 
     return await _run(ctx, tool.operation, shaped)
 

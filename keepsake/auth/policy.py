@@ -53,10 +53,19 @@ def _instead(principal: Principal, operation: AnyOperation) -> str:
     """What to do where a right is missing."""
     ask = " Ask its owner for a key that has it"
     if may_propose(principal, operation):
-        return f"{ask}, or call `propose` with operation {operation.id}: another person can then approve it."
+        return f"{ask}, or {_proposing(operation)}"
     if proposal.is_proposable(operation):
-        return f"{ask}: such a key can do this, or `propose` it for another person to approve."
+        return (
+            f"{ask}: such a key can do this, or `propose` it, and `apply` it once `proposal_status` says that it may."
+        )
     return f"{ask}."
+
+
+def _proposing(operation: AnyOperation) -> str:
+    return (
+        f"call `propose` with operation {operation.id}: another person can then approve it, as `proposal_status` tells,"
+        " and `apply` makes the change."
+    )
 
 
 def may_propose(principal: Principal, operation: AnyOperation) -> bool:
@@ -92,6 +101,20 @@ def check_bank(principal: Principal, bank: str) -> None:
         raise Forbidden("this credential does not reach that bank. Use one of the banks it was made for.")
 
 
+def may_make(principal: Principal) -> bool:
+    """Whether a bank that is not there is made by the first write to it."""
+    return "bank:admin" in principal.scopes
+
+
+def check_making(principal: Principal, bank: str) -> None:
+    """Refuse to make a bank for a credential that may make none."""
+    if not may_make(principal):
+        told = f"the bank {bank!r} does not exist and this credential may not create banks (bank:admin)."
+        raise Forbidden(
+            f"{told} Ask its owner to create it, or for a key that has the scope.", frozenset({"bank:admin"})
+        )
+
+
 def check_manager(principal: Principal, what: str) -> None:
     """Refuse what belongs to the whole org to whoever manages some of its banks only."""
     if not principal.is_manager:
@@ -102,8 +125,7 @@ def check_destructive(principal: Principal, operation: AnyOperation) -> None:
     """Refuse a deletion by a credential that was not made for it."""
     if operation.effect is Effect.DESTRUCTIVE and not principal.may_destroy:
         raise Forbidden(
-            "this credential may not delete. Use a key made with --allow-destructive, or call `propose` with operation"
-            f" {operation.id}: another person can then approve it."
+            f"this credential may not delete. Use a key made with --allow-destructive, or {_proposing(operation)}"
         )
 
 

@@ -133,7 +133,9 @@ async def of_person(store: Store, who: Principal, person: int) -> Principal:
 
 def _limited(who: Principal, person: int, standing: "users.Standing | None") -> Principal:
     if standing is None or standing.is_shut_out:
-        raise Unauthenticated("The credential is not valid: the person it belongs to is shut out.")
+        raise Unauthenticated(
+            "The credential is not valid: the person it belongs to is shut out. Ask an owner of the org."
+        )
     at = {bank: roles.scopes(names) for bank, names in standing.roles.items() if bank is not None}
     rights = Rights(roles.scopes(standing.roles.get(None, ())), at)
     narrowed = who.narrowed(scopes=rights.anywhere)

@@ -22,6 +22,12 @@ class NotFound(KeepsakeError):
 
     code = "not_found"
     status = 404
+    #: Operations that find what is there; a dialect calls them by its own names.
+    see: tuple[str, ...] = ()
+
+    def __init__(self, message: str, *see: str) -> None:
+        super().__init__(f"{message} Use {' or '.join(see)}." if see else message)
+        self.message, self.see = message, see
 
 
 class Conflict(KeepsakeError):

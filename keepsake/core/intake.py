@@ -1,5 +1,6 @@
 """What a caller gave becomes what a model wants: every mistake told in a sentence, no secret kept."""
 
+import re
 from collections.abc import Mapping
 
 from pydantic import BaseModel, ValidationError
@@ -9,6 +10,8 @@ from keepsake.core.errors import BadInput
 from keepsake.core.models import Given
 
 Arguments = Mapping[str, object]
+#: How pydantic tells of the length of a text that was cleaned before it was measured, and how of any other.
+_CUT, _CHARACTERS = re.compile(r"^Value (should have at \w+ \d+) item(s?) after validation.*"), r"String \1 character\2"
 
 
 def validated(model: type[Given], arguments: Arguments, name: str) -> Given:
@@ -57,5 +60,5 @@ def _told(error: ValidationError, model: type[Given]) -> str:
         elif problem["type"] == "missing":
             sentences.append(f"`{place}` is required.")
         else:
-            sentences.append(f"`{place}`: {problem['msg'].removeprefix('Value error, ')}.")
+            sentences.append(f"`{place}`: {_CUT.sub(_CHARACTERS, problem['msg']).removeprefix('Value error, ')}.")
     return secrets.redacted(" ".join(sentences).encode("utf-8", "replace").decode()).text

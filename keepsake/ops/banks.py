@@ -112,7 +112,7 @@ async def found(tx: Tx, ctx: Ctx, named: str | None) -> banks.Bank | None:
     policy.check_bank(ctx.principal, name)
     bank = await banks.named(tx, ctx.org, name)
     if bank is None and not implied:
-        raise NotFound(f"No bank {name!r}. List the banks to see their names; this one would have to be created first.")
+        raise NotFound(f"No bank {name!r}.", "bank.list", "bank.create", "bank.status")
     return bank
 
 
@@ -134,7 +134,7 @@ async def several(tx: Tx, ctx: Ctx, names: Sequence[str]) -> dict[str, banks.Ban
             unknown.append(named)
     if unknown:
         told = ", ".join(map(repr, unknown[:5]))
-        raise NotFound(f"No project or bank {told}. List the projects or banks to see their names.")
+        raise NotFound(f"No project or bank {told}.", "bank.list", "bank.status")
     return dict(found.values())
 
 

@@ -150,6 +150,6 @@ async def _chosen(tx: Tx, ctx: Ctx, told: str | None) -> banks.Bank | None:
 
 def _listed(within: list[banks.Bank]) -> str:
     if not within:
-        return " There is none yet."
+        return " There is none yet; `keepsake bank create` makes one."
     names = ", ".join(bank.name for bank in within[:SHOWN])
     return f" There are: {names}{', …' if len(within) > SHOWN else ''}."

@@ -5,7 +5,7 @@ from keepsake.core import clock, decision, inquiry, words
 from keepsake.core.evidence import Evidence, Findings
 from keepsake.ops import finding, lookups
 from keepsake.ops.live import Project
-from keepsake.store import briefs, chats, graph, memories
+from keepsake.store import artifacts, briefs, chats, graph, memories
 from keepsake.store.engine import Tx
 from keepsake.store.memories import Memory
 
@@ -36,8 +36,8 @@ async def _latest(ctx: Ctx, project: Project) -> Findings:
         told = await briefs.material(tx, org, bank, with_incidents=False)
         ids = [one.id for part in (told.decisions, told.milestones, told.memories) for one in part[:EACH]]
         ids += [one.id for one in told.blockers]
-        for kind in (MADE, SHOWN):
-            ids += [one.id for one in await graph.newest(org, bank, kind, EACH).of(tx) if not one.is_superseded]
+        ids += await artifacts.beginnings(tx, org, bank, EACH)
+        ids += [one.id for one in await graph.newest(org, bank, SHOWN, EACH).of(tx) if not one.is_superseded]
         return await lookups.described(tx, ctx, project, ids)
 
     return Findings(evidence=tuple(await ctx.read(body)))

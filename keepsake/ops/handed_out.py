@@ -148,12 +148,15 @@ class Filed:
     event_at: int | None = None
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, object] = field(default_factory=dict)
+    #: What it is to be found as, where someone said so.
+    category: str = ""
 
     def adds_nothing_to(self, memory: Memory) -> bool:
         """Whether the memory carries all of it already."""
         is_same_event = self.event_at is None or self.event_at == memory.event_at
         has_all = all(memory.metadata.get(key) == value for key, value in self.metadata.items())
-        return is_same_event and has_all and set(self.tags) <= set(memory.tags)
+        is_same_sort = self.category in ("", memory.category)
+        return is_same_event and is_same_sort and has_all and set(self.tags) <= set(memory.tags)
 
 
 async def standing(tx: Tx, app: App, filed: Filed, found: Known) -> dict[str, int]:
@@ -164,7 +167,7 @@ async def standing(tx: Tx, app: App, filed: Filed, found: Known) -> dict[str, in
         for row in (await memories.fetched(tx, filed.org, filed.bank, ids)).values()
         if filed.adds_nothing_to(row) and await _holds(tx, app, row)
     }
-    if filed.event_at is None and not filed.tags and not filed.metadata:
+    if filed.event_at is None and not filed.tags and not filed.metadata and not filed.category:
         held.add(0)
     return {form: max(ids & held) for form, ids in found.items() if ids & held}
 

@@ -260,7 +260,7 @@ async def _opened(tx: Tx, ctx: Ctx, ran: Ran, earlier: tuple[int, ...]) -> incid
     check = ran.check
     last = await incidents.latest(tx, ctx.org, check.bank, check.id)
     if last is not None and (last.resolved_at is None or hysteresis.is_same(last.resolved_at, ran.at, check.every)):
-        row = replace(last, resolved_at=None, flaps=last.flaps + 1, updated_at=ctx.now)
+        row = replace(last, reason=ran.reason, resolved_at=None, flaps=last.flaps + 1, updated_at=ctx.now)
     else:
         row = incidents.Incident(
             org=ctx.org,

@@ -261,7 +261,8 @@ async def decide(ctx: Ctx, id: str, approve: bool, reason: str) -> Request:
         by = await may_decide(tx, ctx, row)
         if by is None:
             if await deciding.decides(tx, ctx, row) is not None:
-                raise Forbidden("this tool wants another person than whoever asked, and you are alone here.")
+                told = "this tool wants another person than whoever asked, and you are alone here."
+                raise Forbidden(f"{told} Add one: `keepsake user add NAME --role approver`.")
             raise await deciding.refusal(tx, ctx, row, unknown(id))
         how: Literal["person", "self"] = "self" if by == deciding.SELF else "person"
         state = await decided(tx, ctx, row, Decision(by, how, approve, ctx.now, reason, ctx.principal.person))

@@ -358,7 +358,7 @@ async def _one(tx: Tx, ctx: Ctx, given: OneMemory) -> tuple[banks.Bank, Memory]:
     id = await slugs.meant(tx, ctx.org, bank.id, given.id) if bank else None
     rows = await memories.fetched(tx, ctx.org, bank.id, [id]) if bank and id else {}
     if bank is None or id is None or id not in rows:
-        raise NotFound(f"No memory {given.id!r} in this bank. Recall or list the memories to find its id.")
+        raise NotFound(f"No memory {given.id!r} in this bank.", "memory.list", "memory.recall")
     return bank, rows[id]
 
 

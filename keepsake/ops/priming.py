@@ -20,6 +20,8 @@ from keepsake.store.filters import Filter
 
 #: Tokens of a brief at the beginning of a session; decisions, memories, entities and names that are shown.
 ROOM, DECISIONS, MEMORIES, ENTITIES, NAMES = 600, 5, 8, 12, 12
+#: Memories that are near a topic, of which the best and the newest are shown.
+NEAR = 40
 #: Pairs of memory and entity that are looked at.
 PAIRS = 200
 
@@ -86,25 +88,27 @@ class Onboarded(Result):
 @operation("session.onboard", effect=Effect.READ, scope="memory:read")
 async def onboard(ctx: Ctx, given: Onboard) -> Onboarded:
     """Gather what is known of a topic: the memories that answer it best, who and what they name, what came last."""
-    question = retrieve.Question(given.topic, ctx.now, most=MEMORIES)
-    found = [hit.memory for hit in await retrieve.search_bank(ctx, given.bank, question)]
+    question = retrieve.Question(given.topic, ctx.now, most=NEAR)
+    near = [hit.memory for hit in await retrieve.search_bank(ctx, given.bank, question)]
+    found = near[:MEMORIES]
 
     async def body(tx: Tx) -> tuple[list[Entity], list[models.Memory]]:
         bank = await bank_ops.found(tx, ctx, given.bank)
-        return await _around(tx, ctx, bank, [int(one.id) for one in found]) if bank and found else ([], [])
+        return await _around(tx, ctx, bank, [int(one.id) for one in near]) if bank and near else ([], [])
 
     named, recent = await ctx.read(body)
     handed_out.told(ctx, [*found, *recent])
     return Onboarded(topic=given.topic, memories=found, entities=named, recent=recent)
 
 
-async def _around(tx: Tx, ctx: Ctx, bank: banks.Bank, found: list[int]) -> tuple[list[Entity], list[models.Memory]]:
-    """Who and what memories name, and the newest others that name the same."""
+async def _around(tx: Tx, ctx: Ctx, bank: banks.Bank, near: list[int]) -> tuple[list[Entity], list[models.Memory]]:
+    """Who and what the best memories name, and the newest others that are near or name the same."""
+    found = near[:MEMORIES]
     pairs = await entities.of_memories(ctx.org, bank.id, found, PAIRS).of(tx)
     often = [id for id, _ in Counter(entity for _, entity in pairs).most_common(ENTITIES)]
     called = await entities.titled(ctx.org, bank.id, often).of(tx)
     others = await entities.with_entities(ctx.org, bank.id, often, PAIRS).of(tx) if often else []
-    newest = [id for id in dict.fromkeys(memory for memory, _ in others) if id not in found][:MEMORIES]
+    newest = sorted({*near, *(memory for memory, _ in others)}.difference(found), reverse=True)[:MEMORIES]
     rows = await memories.fetched(tx, ctx.org, bank.id, newest)
     shown = await views.described(tx, bank, [rows[id] for id in newest if id in rows])
     return [Entity(name=called[id].name, kind=called[id].kind) for id in often if id in called], shown

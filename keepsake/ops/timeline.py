@@ -82,5 +82,5 @@ async def _middle(tx: Tx, ctx: Ctx, given: Around) -> tuple[Anchor, list[Record]
     found = await record_ops.by_id(tx, looking, [id]) if id else []
     bank = await banks.named(tx, ctx.org, found[0].bank) if found else None
     if bank is None:
-        raise NotFound(f"No memory {given.id!r} within reach. Use search to find the id of one to look around.")
+        raise NotFound(f"No memory {given.id!r} within reach.", "memory.recall")
     return Anchor(ctx.org, bank.id, int(found[0].id), clock.parse(found[0].at)), found

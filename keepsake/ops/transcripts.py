@@ -125,7 +125,8 @@ async def _seen(tx: Tx, ctx: Ctx, project: Project) -> None:
     """Refuse a project whose bank this principal may not see, or would have to make without the right to."""
     bank = await banks.named(tx, ctx.org, project.identity)
     if bank is None and "bank:admin" not in ctx.principal.scopes:
-        raise Forbidden(f"the project {project.name!r} has no bank, and this credential may make none (bank:admin).")
+        told = f"the project {project.name!r} has no bank, and this credential may make none (bank:admin)."
+        raise Forbidden(f"{told} Make it first, or use a key with that scope.")
     policy.check_bank(ctx.principal, bank.name if bank else project.name)
 
 

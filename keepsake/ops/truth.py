@@ -209,5 +209,5 @@ async def _known(tx: Tx, ctx: Ctx, given: Correct) -> tuple[banks.Bank, Memory]:
     id = all_ids.parse(given.id)
     rows = await memories.fetched(tx, ctx.org, bank.id, [id]) if bank and id else {}
     if bank is None or not rows:
-        raise errors.NotFound(f"No memory {given.id!r} in this bank. Recall or list the memories to find its id.")
+        raise errors.NotFound(f"No memory {given.id!r} in this bank.", "memory.list", "memory.recall")
     return bank, next(iter(rows.values()))

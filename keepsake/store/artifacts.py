@@ -198,6 +198,21 @@ async def memories(tx: Tx, org: int, bank: int, ids: Sequence[int]) -> list[int]
     return [row["id"] for row in rows]
 
 
+async def beginnings(tx: Tx, org: int, bank: int, limit: int) -> list[int]:
+    """The memory that each of the last changed artifacts begins with, the last changed first."""
+    rows = await tx.all(
+        f"SELECT min(m.id) AS id FROM (SELECT id, version, updated_at FROM artifacts WHERE {_OF}"
+        " ORDER BY updated_at DESC, id DESC LIMIT :limit) a JOIN artifact_versions v ON v.org = :org AND v.bank = :bank"
+        " AND v.artifact = a.id AND v.version = a.version JOIN memories m ON m.org = :org AND m.bank = :bank"
+        " AND m.source = v.source AND m.state = 'live' AND m.superseded_at IS NULL"
+        " GROUP BY a.id, a.updated_at ORDER BY a.updated_at DESC, a.id DESC",
+        org=org,
+        bank=bank,
+        limit=limit,
+    )
+    return [row["id"] for row in rows]
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """A memory that a new version tells just as the former did, perhaps elsewhere in its text."""

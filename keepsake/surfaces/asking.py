@@ -47,7 +47,7 @@ class Client:
         declared = self.session.client_capabilities
         if declared is None or declared.elicitation is None:
             return None
-        wanted = {"type": "string", "enum": list(options), "description": "What to do"}
+        wanted = {"type": "string", "enum": list(options), "description": "Your choice"}
         form = types.ElicitRequestFormParams(
             message=message,
             requested_schema={"type": "object", "properties": {_CHOICE: wanted}, "required": [_CHOICE]},

@@ -15,10 +15,13 @@ __all__ = ["is_loopback", "principal"]
 
 async def principal(app: App, request: Request, issuers: Issuers | None = None) -> Principal:
     """Who sent this request; the open door exists on loopback only, and tokens of others count where they are named."""
-    header = request.headers.get("authorization")
+    sent = request.headers.getlist("authorization")
     token: str | None = None
-    if header is not None:
-        scheme, _, token = header.partition(" ")
+    if len(sent) > 1:
+        # A proxy in between may have checked the other.
+        raise Unauthenticated("Send one Authorization header, not several.")
+    if sent:
+        scheme, _, token = sent[0].partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token or not token.isascii():
             raise Unauthenticated("The Authorization header must be `Bearer <key>`.")

@@ -79,13 +79,14 @@ class Sessions:
 
     async def begin(
         self, id: str, manager: StreamableHTTPSessionManager, dialect: Dialect, ctx: Ctx, version: str
-    ) -> None:
+    ) -> Session:
         """Remember a session that was just minted."""
         now, ttl = self.app.now(), self.ttl(dialect) * SECOND
         session = Session(_digest(id), _owner(ctx), dialect.title, version, manager, self.app, now, ttl)
         self._sweep()
         self._here[session.digest] = session
         await self._note(session)
+        return session
 
     async def find(self, id: str, dialect: Dialect, ctx: Ctx) -> Session | None:
         """The session, if it is alive, at this endpoint, and this principal's."""

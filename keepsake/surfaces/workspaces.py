@@ -40,6 +40,12 @@ async def placed(ctx: Ctx, request: Request, dialect: Dialect, connection: Conne
     return await remembered(ctx, connection)
 
 
+async def connected(ctx: Ctx, session: Connection) -> None:
+    """Let a session remember the bank that the header named as it began: clients may send it on connecting only."""
+    if ctx.is_pinned and ctx.bank is not None:
+        await binding.choose(replace(ctx, connection=session), ctx.bank)
+
+
 async def remembered(ctx: Ctx, connection: Connection | None) -> Ctx:
     """The request in the bank that its session was bound to."""
     if connection is None or not connection.bank:

@@ -1,9 +1,9 @@
 """The keepsake dialect: the ten tools that we would hand to an agent, told in few words."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from keepsake.core import decision, models
 from keepsake.core.errors import NotFound
@@ -21,7 +21,8 @@ else:
 
 #: Tokens of an answer unless told otherwise.
 ROOM = 2_000
-Id = Clean
+#: Answers show ids in brackets, and whoever copies one may take these along.
+Id = Annotated[Clean, AfterValidator(lambda told: told.removeprefix("[").removesuffix("]"))]
 
 
 class Context(Takes):
@@ -268,8 +269,8 @@ _BOUND = (
         memory.recall,
         Recall,
         Recalled,
-        "Use it before you answer, advise or change anything that may have a history. Shows what each score is made of."
-        " Not for an answer out of many sources: `ask`.",
+        "Use it before you answer, advise or change anything that may have a history. Not for an answer out of many"
+        " sources: `ask`.",
     ),
     Tool(
         "ask",
@@ -292,8 +293,9 @@ _BOUND = (
         memory.retain,
         Remember,
         Remembered,
-        "Use it as soon as you learn a fact, preference or event that later sessions need. Not for choices (`decide`),"
-        " mistakes (`correct`), secrets, or what the code itself says.",
+        "Use it as soon as you learn one that later sessions need. Not for choices (`decide`), mistakes (`correct`),"
+        " secrets, or what the code itself says.",
+        about="Store a fact, preference or event; it is durable and can be found at once.",
     ),
     Tool(
         "decide",
@@ -324,7 +326,7 @@ _BOUND = (
 def _anywhere(tool: Tool) -> Tool:
     """The same tool with an optional bank."""
     assert tool.takes is not None and issubclass(tool.takes, Takes)
-    return replace(tool, takes=with_bank(tool.takes, "bank", "Bank to use; yours when left out"))
+    return replace(tool, takes=with_bank(tool.takes, "bank", "Bank; yours when left out"))
 
 
 INSTRUCTIONS = (

@@ -1,12 +1,14 @@
 """Artifacts in xerotier's words: create, update, read, list."""
 
-from pydantic import Field
+from typing import Self
+
+from pydantic import BaseModel, Field
 
 from keepsake.core.models import Given
 from keepsake.core.text import Clean, Filled
 from keepsake.ops import artifacts
 from keepsake.ops.artifacts import LARGEST, LONGEST_IDENTIFIER, Number
-from keepsake.tools.dialect import Takes, Tool, within
+from keepsake.tools.dialect import Gives, Takes, Tool, within
 
 
 class OneArtifact(Takes):
@@ -42,6 +44,22 @@ class Read(OneArtifact):
         return artifacts.Get(id=self.artifact_id, version=self.version)
 
 
+class Shown(Gives, artifacts.Listed):
+    """Result of xerotier.artifact.read."""
+
+    version: int = Field(description="The version that this is; pass it as expected_version")
+    current_version: int = Field(description="Its current version")
+    content: str | None = Field(None, description="What the version says; absent when it has more than 1 MiB")
+    content_truncated: bool = Field(description="Whether the content was left out for its size")
+    versions: list[artifacts.Described] = Field(description="Its versions, newest first; the last hundred of them")
+
+    @classmethod
+    def from_core(cls, result: BaseModel) -> Self:
+        assert isinstance(result, artifacts.Whole)
+        told = result.model_dump(exclude={"version", "shown_version"})
+        return cls(**told, version=result.shown_version, current_version=result.version)
+
+
 TOOLS = (
     Tool(
         "xerotier.artifact.create",
@@ -63,6 +81,7 @@ TOOLS = (
         "xerotier.artifact.read",
         artifacts.get,
         Read,
+        Shown,
         about="Read one artifact. Over 1 MiB only what it is: `content_truncated`.",
         tells_result=False,
     ),

@@ -4,10 +4,10 @@ from typing import Self
 
 from pydantic import BaseModel, Field
 
-from keepsake.core.models import Given, Moment, Tags
+from keepsake.core.models import Given, Moment, Result, Tags
 from keepsake.core.text import Clean, Filled
 from keepsake.ops import analyze, ask, brief, decisions, graph, milestones
-from keepsake.tools.dialect import Takes, Text, Tool, within
+from keepsake.tools.dialect import Gives, Takes, Text, Tool, within
 
 
 class Timeline(Takes):
@@ -56,6 +56,55 @@ class TrackMilestone(Takes):
         )
 
 
+class Milestone(Result):
+    """A milestone as it is kept."""
+
+    id: str = Field(description="Its id; it is a memory like any other")
+    slug: str = Field(description="Its readable name: xerotier://memory/{slug}")
+    bank: str = Field(description="Name of its workspace")
+    title: str = Field(description="What was reached, in one line")
+    description: str = Field(description="What belongs to it")
+    milestone_type: str = Field(description="Its sort; empty where nobody said so")
+    happened_at: str = Field(description="When it was reached, ISO 8601")
+    learned_at: str = Field(description="When it was recorded, ISO 8601")
+    related_decisions: list[str] = Field(description="Ids of the decisions that it is related to")
+    tags: list[str] = Field(description="Its tags")
+    author: str = Field(description="Who recorded it")
+    trust: str = Field(description="How far its source is trusted")
+
+    @classmethod
+    def of(cls, kept: milestones.Milestone) -> "Milestone":
+        """A milestone in the dialect's words."""
+        return cls(milestone_type=kept.type, **kept.model_dump(exclude={"type"}))
+
+
+class Tracked(Gives):
+    """Result of xerotier.intelligence.track_milestone."""
+
+    outcome: str = Field(description="stored; known: it was recorded before; skipped: `note` says why")
+    milestone: Milestone | None = Field(None, description="The milestone as it is kept now")
+    note: str | None = Field(None, description="Why it was skipped")
+    redacted: list[str] | None = Field(None, description="Kinds of secrets that were taken out")
+
+    @classmethod
+    def from_core(cls, result: BaseModel) -> Self:
+        assert isinstance(result, milestones.RecordedMilestone)
+        kept = Milestone.of(result.milestone) if result.milestone else None
+        return cls(outcome=result.outcome, milestone=kept, note=result.note, redacted=result.redacted)
+
+
+class Milestones(Gives):
+    """Result of xerotier.intelligence.timeline."""
+
+    milestones: list[Milestone] = Field(description="The latest first")
+    total: int = Field(description="How many there are in all")
+
+    @classmethod
+    def from_core(cls, result: BaseModel) -> Self:
+        assert isinstance(result, milestones.Milestones)
+        return cls(milestones=[Milestone.of(one) for one in result.milestones], total=result.total)
+
+
 class Analyzed(Text):
     """Result of xerotier.intelligence.analyze."""
 
@@ -78,6 +127,7 @@ TOOLS = (
         "xerotier.intelligence.timeline",
         milestones.list_,
         Timeline,
+        Milestones,
         about="List milestones, the latest first, by sort, time or the decision they carry out.",
         hint="For what was decided use intelligence.decisions.",
         tells_result=False,
@@ -125,6 +175,7 @@ TOOLS = (
         "xerotier.intelligence.track_milestone",
         milestones.record,
         TrackMilestone,
+        Tracked,
         about="Record a milestone that was reached.",
         hint="Use it when something is done, not when it is planned.",
         tells_result=False,

@@ -218,7 +218,7 @@ class Artifact(Text):
         about = f"_{result.artifact_type}, version {result.version}, {result.updated_at[:10]}, id {result.artifact_id}_"
         said = result.content
         if said is None:
-            said = f"Its content has {result.size:,} bytes and is left out. Read it in parts elsewhere."
+            said = f"Its content has {result.size:,} bytes and is left out. xerotier.memory.search finds its parts."
         elif result.artifact_type not in ("markdown", "text/markdown", "md"):
             said = markdown.block(said)
         return cls(text="\n\n".join([f"# {markdown.quoted(result.title)}", said, about]))

@@ -177,6 +177,18 @@ async def test_an_analysis_without_a_model_has_a_section_for_every_sort_and_cite
     assert "Stripe" not in later["text"] and later["citations"]
 
 
+async def test_a_long_artifact_does_not_keep_the_others_out_of_an_analysis(do: Do) -> None:
+    await do("artifact.create", title="Flow", content="A payment goes from cart to receipt.")
+    await do("artifact.update", id="flow", content="A payment goes from cart to invoice.")
+    guide = "\n\n".join(f"# Part {n}\n\nRoom {n}. {'It is large and cold. ' * 40}" for n in range(12))
+    await do("artifact.create", title="Guide", content=guide)
+
+    told = await do("brief.analyze")
+
+    assert [one["title"] for one in told["citations"]] == ["Guide › Part 0", "Flow"]
+    assert "invoice" in told["text"] and "Room 0." in told["text"]
+
+
 async def test_an_analysis_of_nothing_says_so(do: Do, app: App) -> None:
     empty = await doing(app, "empty")("brief.analyze", topic="payments")
     await do("memory.retain", content="The shop sells tea.")

@@ -120,6 +120,23 @@ async def test_what_keeps_coming_back_is_one_incident(app: App, run: Run) -> Non
     assert len([memory for memory in memories if "superseded_at" not in memory]) == 1
 
 
+async def test_an_incident_that_comes_back_tells_why_it_did(app: App, run: Run) -> None:
+    async with watched.web() as page:
+        await run("check.add", name="web", kind="http", target=page.url(), retries=0)
+        await rounds(app, 1)
+        page.page.answer = "500 Oh"
+        await rounds(app, 2)
+        page.page.answer = "200 OK"
+        await rounds(app, 2)
+        page.page.answer = "503 Busy"
+        await rounds(app, 2)
+
+    [incident] = await incidents(run)
+    assert incident["times"] == 2
+    assert "503" in incident["reason"]
+    assert "503" in (await run("memory.get", id=incident["memory"]))["text"]
+
+
 async def test_single_failures_open_nothing(app: App, run: Run) -> None:
     async with watched.web() as page:
         await run("check.add", name="web", kind="http", target=page.url(), retries=0)

@@ -14,7 +14,7 @@ from keepsake import dispatch
 from keepsake.context import App, Ctx
 from keepsake.core.errors import BadInput, Conflict, KeepsakeError, NotBound, NotFound
 from keepsake.core.principal import DEFAULT_SCOPES, Principal, local_owner
-from keepsake.ops import binding, mcp_sessions, memory
+from keepsake.ops import binding, mcp_sessions, memory, priming
 from keepsake.surfaces import mcp, reading
 from keepsake.surfaces.http import Site
 from keepsake.surfaces.workspaces import Local
@@ -120,6 +120,17 @@ async def test_each_tier_lists_its_tools_within_the_budget(app: App) -> None:
 
 
 @ONE_STORE
+async def test_a_milestone_says_its_sort_in_the_word_that_it_was_given_by(app: App) -> None:
+    here = app.ctx(local_owner(), "alpha")
+
+    made = await run(here, "intelligence.track_milestone", title="Went live", milestone_type="launch")
+    listed = await run(here, "intelligence.timeline", milestone_type="launch")
+
+    assert made["milestone"]["milestone_type"] == "launch" and "type" not in made["milestone"]
+    assert (listed["milestones"], listed["total"]) == ([made["milestone"]], 1)
+
+
+@ONE_STORE
 async def test_every_tool_says_what_it_is_for_and_none_takes_a_bank(app: App) -> None:
     for tool in catalog.DIALECTS["xerotier"].tools.values():
         properties = mcp.listed(tool).input_schema["properties"]
@@ -155,6 +166,63 @@ async def test_binding_asks_for_both_rights_each_time(app: App, call: Call) -> N
     assert local.bank and bound["workspace"]["name"] == "beta"
     assert bound["project"] == (await run(pinned, "session.init"))["project"]
     assert await binding.remembered(replace(ctx, principal=asking(banks=frozenset({"alpha"}))), int(local.bank)) is None
+
+
+@ONE_STORE
+async def test_onboarding_tells_what_came_last_though_nobody_is_named(app: App) -> None:
+    here = app.ctx(local_owner(), "alpha")
+    saved = [
+        await run(here, "memory.save", content=f"the {colour} otters swim in the {place}")
+        for colour in ("brown", "grey", "young", "old")
+        for place in ("river", "lake", "harbour")
+    ]
+
+    told = await dispatch.call(here, "session.onboard", {"topic": "otters"})
+
+    assert isinstance(told, priming.Onboarded) and len(told.memories) == priming.MEMORIES
+    shown = {one.id for one in told.memories}
+    assert [one.id for one in told.recent] == [one["memory_id"] for one in saved[::-1] if one["memory_id"] not in shown]
+
+
+@ONE_STORE
+async def test_what_was_handed_out_can_be_saved_as_something_else(app: App) -> None:
+    here, said = app.ctx(local_owner(), "alpha"), "The ferry to the island sails on Sundays only."
+    await run(here, "memory.save", content=said)
+    assert (await run(here, "memory.search", query="ferry"))["results"]
+
+    again = await run(here, "memory.save", content=said)
+    decided = await run(here, "memory.save", content=said, category="decision")
+    blocked = await run(here, "memory.save", content=said, category="blocker")
+
+    assert (again["status"], decided["status"], blocked["status"]) == ("skipped", "stored", "stored")
+    assert [one["title"] for one in (await run(here, "intelligence.decisions"))["decisions"]] == [said]
+
+
+@ONE_STORE
+async def test_the_version_that_was_read_is_the_one_to_pass_on_and_an_older_one_is_refused(app: App) -> None:
+    here = app.ctx(local_owner(), "alpha")
+    await run(here, "artifact.create", title="Plan", content="Ship in May.")
+    await run(here, "artifact.update", artifact_id="plan", content="Ship in June.")
+
+    before = await run(here, "artifact.read", artifact_id="plan", version=1)
+    now = await run(here, "artifact.read", artifact_id="plan")
+
+    told = [(one["content"], one["version"], one["current_version"]) for one in (before, now)]
+    assert told == [("Ship in May.", 1, 2), ("Ship in June.", 2, 2)]
+    with pytest.raises(Conflict):
+        await run(here, "artifact.update", artifact_id="plan", content="No.", expected_version=before["version"])
+
+
+@ONE_STORE
+async def test_a_refusal_says_what_to_do_next(app: App) -> None:
+    here = app.ctx(local_owner(), "alpha")
+
+    with pytest.raises(BadInput, match="There is none yet; `keepsake bank create` makes one"):
+        await run(replace(app.ctx(local_owner()), connection=Local()), "session.init")
+    with pytest.raises(BadInput, match="`chat_id`: String should have at least 1 character"):
+        await run(here, "artifact.list", chat_id="")
+    with pytest.raises(BadInput, match="`chat_id`: String should have at most 100 characters"):
+        await run(here, "artifact.list", chat_id="c" * 101)
 
 
 async def test_a_session_keeps_its_bank_where_other_servers_see_it(app: App) -> None:

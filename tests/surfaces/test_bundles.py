@@ -153,6 +153,31 @@ def test_a_new_key_of_a_client_revokes_its_own_and_no_neighbours(keepsake: Termi
     }
 
 
+def test_a_tier_means_xerotier_and_a_key_of_all_clients_is_no_single_ones(keepsake: Terminal, home: Path) -> None:
+    for folder in (".codex", ".cursor"):
+        (home / folder).mkdir()
+    words = ("--tier", "core", "--url", "http://127.0.0.1:1", "--bank", "work", "--write", "--json")
+
+    every = keepsake("connect", "all", *words).json["key"]
+    one = keepsake("connect", "cursor", *words).json["key"]
+
+    assert (every["name"], one["name"]) == ("all@work", "cursor@work")
+    assert len(keepsake("key", "list", "--json").json["keys"]) == 2
+    assert str(entry(home, "cursor")["url"]).endswith("/v1/mcp")
+
+
+def test_a_client_that_cannot_be_connected_costs_nobody_a_key(keepsake: Terminal, home: Path) -> None:
+    words = ("--key", "--url", "http://127.0.0.1:1", "--bank", "work", "--write")
+    keepsake("connect", "cursor", *words)
+    (home / ".cursor" / "mcp.json").write_text("{ broken")
+
+    refused = keepsake("connect", "cursor", *words), keepsake("connect", "claude-desktop", *words)
+
+    assert [(one.code, "ks_live_" in one.out) for one in refused] == [(1, False), (1, False)]
+    keys = keepsake("key", "list", "--json").json["keys"]
+    assert [(key["name"], key["revoked_at"]) for key in keys] == [("cursor@work", None)]
+
+
 def test_a_key_goes_into_a_file_only_where_no_variable_can_be_named_and_it_was_asked_for(
     keepsake: Terminal, home: Path
 ) -> None:

@@ -22,6 +22,7 @@ def keys(folder: Path) -> dict[str, str]:
         "full": serving.made_key(folder, "full", "--allow-destructive"),
         "plain": serving.made_key(folder, "plain"),
         "reader": serving.made_key(folder, "reader", "--scope", "memory:read"),
+        "writer": serving.made_key(folder, "writer", "--scope", "memory:read", "--scope", "memory:write"),
         "core": serving.made_key(folder, "core", "--tier", "core"),
         "narrow": serving.made_key(folder, "narrow", "--bank", "mine", "--allow-destructive"),
     }
@@ -63,6 +64,14 @@ def test_a_missing_or_wrong_credential_is_401(address: str, given: str | None) -
     for answer in answers:
         assert told(answer) == (401, -32001)
         assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_of_two_credentials_neither_counts(address: str, keys: dict[str, str]) -> None:
+    both = [("Authorization", f"Bearer {keys['full']}"), ("Authorization", "Bearer wrong")]
+
+    answers = [httpx.post(f"{address}/mcp", json=request("ping"), headers=pair) for pair in (both, both[::-1])]
+
+    assert [told(answer) for answer in answers] == [(401, -32001)] * 2
 
 
 def test_a_wrong_credential_is_not_repeated(address: str) -> None:
@@ -107,7 +116,22 @@ def test_a_missing_right_is_403(of: Of, way: str, key: str, tool: str, arguments
     message = answer.json()["error"]["message"]
     assert message.startswith("403")
     assert word in message
+    assert word == "bank" or all(name in message for name in ("`propose`", "`apply`", "`proposal_status`"))
     assert answer.json()["id"] == 4
+
+
+@pytest.mark.parametrize("way", ["bare", "session", "modern"])
+def test_a_bank_that_is_not_there_is_made_by_nobody_who_may_make_none(of: Of, way: str) -> None:
+    client = of("writer", "/mcp/unmade/")
+    client = client.session() if way == "session" else client
+    change = {"content": "Nowhere to go"}
+
+    for call in (called("retain", change), called("propose", {"operation": "memory.retain", "arguments": change})):
+        answer = client.modern(call) if way == "modern" else client.post(call)
+        assert told(answer) == (403, -32003)
+        assert 'scope="bank:admin"' in answer.headers["www-authenticate"]
+        assert "Ask its owner" in answer.json()["error"]["message"]
+    assert client.modern(called("recall", {"query": "x"})).status_code == 200
 
 
 def test_a_key_of_one_bank_reaches_no_other_by_path_header_or_argument(of: Of) -> None:

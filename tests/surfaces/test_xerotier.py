@@ -85,6 +85,15 @@ def test_a_session_is_bound_by_session_init_and_remembers_it(here: Place, accept
     assert error(here.client().session().post(SEARCH)) == (-32600, UNBOUND)
 
 
+def test_a_header_sent_on_connecting_binds_the_session(here: Place) -> None:
+    pinned = here.client(workspace="beta").session()
+    session = Client(pinned.url, {name: told for name, told in pinned.headers.items() if name != HEADER})
+
+    assert structure(session.post(called("xerotier.workspace.get")))["workspace"]["name"] == "beta"
+    assert structure(session.post(called("xerotier.session.init", {"workspace": "gamma"})))
+    assert structure(session.post(called("xerotier.workspace.get")))["workspace"]["name"] == "gamma"
+
+
 def test_the_header_wins_over_the_session(here: Place) -> None:
     session = here.client().session()
     structure(session.post(called("xerotier.session.init", {"workspace": "gamma"})))

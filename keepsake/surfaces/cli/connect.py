@@ -58,7 +58,7 @@ def connect(  # noqa: PLR0913  # typer reads a command's options from its parame
     bank: Annotated[str | None, typer.Option(metavar="NAME", help="Reach this bank alone, not the project's.")] = None,
     dialect: Annotated[str | None, typer.Option(metavar="NAME", help="Which set of tools to speak.")] = None,
     tier: Annotated[
-        keys.Tier | None, typer.Option(help="Which of xerotier's tools the key opens; makes a key.")
+        keys.Tier | None, typer.Option(help="Which of xerotier's tools to speak; makes a key that opens them.")
     ] = None,
     write: Annotated[bool, typer.Option("--write", help="Write the files; without it they are only shown.")] = False,
     hooks: Annotated[bool, typer.Option("--hooks", help="Let Keepsake see what the agent does.")] = False,
@@ -72,14 +72,17 @@ def connect(  # noqa: PLR0913  # typer reads a command's options from its parame
     """Show, or write, what a coding client needs to use Keepsake."""
     settings, place = effective(data_dir, None), _place(project)
     chosen = _chosen(client, place)
-    target = _target(settings, bank, dialect, url)
+    target = _target(settings, bank, dialect or ("xerotier" if tier else None), url)
     needs = bool(target.url) and asyncio.run(_asks(target.url))
     if key and len(chosen) > 1:
         raise BadInput("A key is for one client. Connect each with --key by itself.")
     key = key or tier is not None
     made = None
-    if write and (key or (needs and not settings.api_key)):
-        made = _granted(settings, target, chosen[0], tier)
+    wanted = Wanted(target, "", hooks, rules)
+    # A key that is made revokes the one before: not for a client whose files cannot be written.
+    can = not all(_connected(one, place, wanted, write=False).error for one in chosen)
+    if write and can and (key or (needs and not settings.api_key)):
+        made = _granted(settings, target, chosen[0].name if len(chosen) == 1 else client, tier)
     inside = made.secret if made is not None and key and target.url and not chosen[0].reads_variables else ""
     target = replace(_placed(settings, target, made), has_key=key or needs, secret=inside)
     done = [_connected(one, place, Wanted(target, _instructions(target, one), hooks, rules), write) for one in chosen]
@@ -92,7 +95,7 @@ def connect(  # noqa: PLR0913  # typer reads a command's options from its parame
         show.document({"written": write, "clients": [one.document() for one in done], "key": secret})
     else:
         _tell(done, write)
-        _tell_key(made, needs or key)
+        _tell_key(made, can and (needs or key))
     _end(done)
 
 
@@ -169,16 +172,14 @@ def _is_near(url: str) -> bool:
         return False
 
 
-def _granted(settings: Settings, target: Target, client: Client, tier: keys.Tier | None) -> bundling.Granted:
+def _granted(settings: Settings, target: Target, client: str, tier: keys.Tier | None) -> bundling.Granted:
     """Make the client's key, in place of the one it had; a server elsewhere needs a key to make one."""
     if target.url and not settings.api_key and not _is_near(target.url):
         raise BadInput(
             f"{target.url} wants a key, and making one there needs one too. Set KEEPSAKE_API_KEY to a key of its owner."
         )
     is_workspace = target.dialect == "xerotier"
-    return ask(
-        settings, bundling.bundle, client=client.name, bank=target.bank, tier=tier or "all", workspace=is_workspace
-    )
+    return ask(settings, bundling.bundle, client=client, bank=target.bank, tier=tier or "all", workspace=is_workspace)
 
 
 def _placed(settings: Settings, target: Target, made: bundling.Granted | None) -> Target:
@@ -252,7 +253,7 @@ def _tell(done: list[Done], write: bool) -> None:
         for number, sentence in enumerate(one.todo):
             show.line(f"  {'still to do' if not number else ' ' * 11}  {sentence}")
         show.line()
-    if not write:
+    if not write and not all(one.error for one in done):
         show.line("Nothing is written yet; the same with --write does it.")
 
 

@@ -44,7 +44,8 @@ class Programs:
             bodies.check_type(request)
             told = bodies.decoded(await bodies.read(request, forms.LARGEST))
         except bodies.TooLarge as error:
-            raise Refused("invalid_client_metadata", str(error), 413) from error
+            reason = f"The metadata is larger than {forms.LARGEST:,} bytes. Say less of the client."
+            raise Refused("invalid_client_metadata", reason, 413) from error
         except KeepsakeError as error:
             raise Refused("invalid_client_metadata", str(error)) from error
         made = await clients.register(self.app, told, request.client.host if request.client else "")
