@@ -19,7 +19,7 @@ _SCOPES: Mapping[str, frozenset[str]] = {
 }
 #: What each role is for, in a sentence.
 MEANING: Mapping[Role, str] = {
-    "owner": "everything, deleting and managing people and keys included",
+    "owner": "everything but deciding on what others propose; deleting and managing people and keys included",
     "editor": "reading, writing, and managing banks and checks",
     "reader": "reading",
     "approver": "deciding on what others propose",
