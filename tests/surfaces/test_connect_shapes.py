@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from keepsake.surfaces.connect import clients, entries, files
+from keepsake.surfaces.connect import clients, entries
 from keepsake.tools import catalog
 from tests.surfaces.helpers import Terminal, keepsake
-from tests.surfaces.homes import EVERY, entry, held, home
+from tests.surfaces.homes import EVERY, MARKDOWN, entry, held, home
 
 __all__ = ["home", "keepsake"]
 
@@ -120,14 +120,14 @@ def test_a_project_gets_its_own_files_only_when_asked(keepsake: Terminal, home: 
     project = home / "src"
     project.mkdir()
     os.chdir(project)
+    (project / "CLAUDE.md").write_text(MARKDOWN)
+    own = held(project)
 
     keepsake("connect", "claude-code", "--hooks", "--project", "--write")
 
-    assert {"src/.mcp.json", "src/.claude/settings.json", "src/CLAUDE.md"} == {
-        path for path in held(home) if files.BACKUP not in path
-    }
+    assert set(held(project)) == {".mcp.json", ".claude/settings.json", "CLAUDE.md"}
     assert keepsake("disconnect", "claude-code", "--project").code == 0
-    assert held(home) == {}
+    assert held(project) == own
     assert "reads no servers from a project" in keepsake("connect", "windsurf", "--project").out
 
 

@@ -117,7 +117,9 @@ def _end(done: list[Done]) -> None:
 
 
 def _place(project: bool) -> Place:
-    return Place(Path.home(), Path.cwd() if project else None)
+    if not project:
+        return Place(Path.home())
+    return Place(Path.home(), Path.cwd(), effective(None, None).data_dir / "connect")
 
 
 def _chosen(name: str, place: Place) -> list[Client]:

@@ -328,6 +328,8 @@ class Place:
     home: Path
     #: A folder to write into instead of the user's own.
     project: Path | None = None
+    #: Where copies of a project's files are kept, which would litter the project.
+    copies: Path | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     platform: str = sys.platform
 

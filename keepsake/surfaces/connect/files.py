@@ -1,9 +1,10 @@
-"""Files of other programs: read with care, replaced at once, with a copy kept beside."""
+"""Files of other programs: read with care, replaced at once, with a copy of what they were."""
 
 import contextlib
 import os
 import secrets
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from keepsake.core.errors import BadInput, Misconfigured
@@ -19,14 +20,18 @@ class File:
 
     path: Path
     text: str | None
+    #: Where copies are kept instead of beside it.
+    copies: Path | None = None
 
     @property
     def backup(self) -> Path:
         """Where the copy stands."""
-        return self.path.with_name(self.path.name + BACKUP)
+        if self.copies is None:
+            return self.path.with_name(self.path.name + BACKUP)
+        return self.copies / f"{sha256(str(self.path).encode()).hexdigest()[:16]}-{self.path.name}{BACKUP}"
 
 
-def read(path: Path, within: Path) -> File:
+def read(path: Path, within: Path, copies: Path | None = None) -> File:
     """Read a file, following links as long as they stay within a folder."""
     real = Path(os.path.realpath(path))
     inside = Path(os.path.realpath(within))
@@ -42,7 +47,7 @@ def read(path: Path, within: Path) -> File:
         raise BadInput(f"{path} is not UTF-8 text. Keepsake leaves it alone; put the lines there by hand.") from error
     except OSError as error:
         raise Misconfigured(f"Cannot read {path} ({error.strerror}).") from error
-    return File(real, text)
+    return File(real, text, copies)
 
 
 def saved(file: File) -> str | None:

@@ -94,7 +94,7 @@ def _connecting(client: Client, place: Place, wanted: Wanted, spot: Spot) -> Cha
     part = _part(client, place, wanted, spot)
     if part is None:
         return None
-    file = files.read(spot.path, place.within)
+    file = files.read(spot.path, place.within, place.copies)
     before = file.text or ""
     try:
         held = spot.kind.held(before)
@@ -150,7 +150,7 @@ def disconnecting(client: Client, place: Place) -> list[Change]:
     """What would be taken out: our parts and nothing else."""
     found = []
     for spot in spots(client, place):
-        file = files.read(spot.path, place.within)
+        file = files.read(spot.path, place.within, place.copies)
         if file.text is None:
             continue
         try:
@@ -194,7 +194,7 @@ def _saved(change: Change) -> Iterator[Path]:
     file = change.file
     if file.backup.exists() and file.text is not None and change.spot.kind.held(file.text):
         return
-    files.back_up(file if file.text is not None else File(file.path, ABSENT))
+    files.back_up(file if file.text is not None else replace(file, text=ABSENT))
     if file.text is not None:
         yield file.backup
 
