@@ -155,6 +155,8 @@ def test_this_winter_in_january_began_in_december() -> None:
         "they fall in love",
         "a spring in the mattress",
         "every Friday",
+        "the deploy day is Tuesday",
+        "the standups are Mondays and the review was moved to Thursday",
         "we meet on Fridays",
         "the limit is 2000.",
         "after 2000 iterations",
