@@ -289,7 +289,6 @@ _FORMS = _reads(
     (rf"\b(?:(?P<past>last|past)\s+|(?P<ahead>in)\s+)?{_COUNT}\s+{_UNIT}s?(?P<ago>\s+(?:ago|back|earlier))?\b", _off),
     (rf"\b{_WHICH}\s+(?P<unit>weekend|week|month|quarter|year|morning|afternoon|evening)\b", _which),
     (rf"\b{_IN}\s+(?:the\s+)?{_WEEKDAY}", _weekday),
-    # What is on that day, or is moved to it, says which day of all weeks it is.
     (rf"(?<!every )(?<!each )(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bto )\b{_WEEKDAY}(?P<cue>)", _weekday),
     (rf"\b{_IN}[\s-]+(?:early\s+|late\s+|mid-?\s*)?{_MONTH}", _month),
     (rf"\b{_MONTH}(?P<cue>)", _month),
