@@ -13,7 +13,7 @@ from keepsake.core.principal import local_owner
 from tests.auth.conftest import Served, as_
 from tests.auth.flowing import PASSWORD
 
-PHONE, DESKTOP = 390, 1440
+PHONE, DESKTOP, WALL = 390, 1440, 3840
 WIDTHS, THEMES = (PHONE, DESKTOP), ("light", "dark")
 #: Milliseconds after which something has not happened.
 PATIENCE = 10_000
@@ -109,10 +109,16 @@ async def check_page(someone: Looker, shot: str = "") -> None:
                 for one in found.response["violations"]
             ]
             assert told == [], f"{someone.page.url}: {told}"
-        wide = await someone.page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0, f"{someone.page.url} is {wide} px wider than a screen of {width}"
+        await _check_width(someone, width)
+    await someone.as_seen(WALL, "light")
+    await _check_width(someone, WALL)
     if shot and SHOTS:
         await someone.shot(shot)
+
+
+async def _check_width(someone: Looker, width: int) -> None:
+    wide = await someone.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0, f"{someone.page.url} is {wide} px wider than a screen of {width}"
 
 
 async def add_person(server: Served, name: str, role: str | None = None, bank: str | None = None) -> None:

@@ -27,6 +27,11 @@ async def test_home_shows_the_banks_in_the_theme_that_was_chosen(browser: Browse
         await as_(server.app, local_owner(), "memory.retain", content="Tea is at four.")
         await me.go("/console")
         await me.sees("What your agents know", "default")
+        loaded = await me.page.evaluate(
+            "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]"
+            ".map(one => one.transferSize)"
+        )
+        assert len(loaded) <= 10 and 0 < sum(loaded) < 100_000
         await check_page(me, "home")
 
         await me.as_seen(1440, "light")
